@@ -1,0 +1,25 @@
+"""Who asks: one frozen value that every request carries, set at the edge and only read after it."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Final
+
+#: The principal of a caller that showed no credential.
+ANONYMOUS: Final = "anonymous"
+
+
+class Transport(enum.StrEnum):
+    """How a call reached the server; the default cap on its mode depends on it."""
+
+    HTTP = "http"
+    STDIO = "stdio"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """One caller: an opaque principal id (`anonymous`, `local:alice`, `https://issuer#sub`) and its transport."""
+
+    principal: str = ANONYMOUS
+    transport: Transport = Transport.HTTP

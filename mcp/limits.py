@@ -1,0 +1,26 @@
+"""The numbers that bound the tools. Each is a setting; these are the defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of the workspace tools; sizes in bytes, times in seconds."""
+
+    output_lines: int = 2000
+    output_bytes: int = 51_200
+    grep_matches: int = 100
+    grep_line_chars: int = 500
+    find_results: int = 1000
+    ls_entries: int = 500
+    image_pixels: int = 2000
+    image_bytes: int = 4_500_000
+    edit_file_bytes: int = 16 * 1024 * 1024
+    tool_seconds: float = 60.0
+    shell_seconds: float = 120.0
+    shell_seconds_max: float = 600.0
+    shells: int = 8
+    shells_per_principal: int = 4
+    spool_bytes: int = 16 * 1024 * 1024

@@ -1,0 +1,103 @@
+"""What a server offers, as data: tools, prompts, resources, templates.
+
+`Offer` is the view that one caller has of the catalogue. It comes into the engine as a value, so that the
+engine never asks who is calling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnnotations:
+    """Hints by which hosts decide what to approve without asking (server/tools, from 2025-03-26)."""
+
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """One tool as clients see it. Schemas are JSON Schema 2020-12 with an object at the root."""
+
+    name: str
+    title: str
+    description: str
+    input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any] | None
+    annotations: ToolAnnotations
+
+
+@dataclass(frozen=True, slots=True)
+class PromptArgument:
+    """One argument of a prompt; values are strings on the wire."""
+
+    name: str
+    description: str
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSpec:
+    """One prompt as clients see it."""
+
+    name: str
+    title: str
+    description: str
+    arguments: tuple[PromptArgument, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSpec:
+    """One resource as clients see it; `size` is in bytes."""
+
+    uri: str
+    name: str
+    title: str
+    description: str
+    mime_type: str
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateSpec:
+    """One resource template (RFC 6570) as clients see it."""
+
+    uri_template: str
+    name: str
+    title: str
+    description: str
+    mime_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """Who answers."""
+
+    name: str
+    title: str
+    version: str
+    description: str = ""
+    website_url: str = ""
+
+
+#: Takes the arguments of a call and answers what is wrong with them, one sentence each; empty is valid.
+ArgumentCheck = Callable[[Mapping[str, Any]], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A caller's view of the catalogue. `checks` holds one argument validator a tool, by name."""
+
+    server: ServerInfo
+    instructions: str = ""
+    tools: tuple[ToolSpec, ...] = ()
+    prompts: tuple[PromptSpec, ...] = ()
+    resources: tuple[ResourceSpec, ...] = ()
+    templates: tuple[TemplateSpec, ...] = ()
+    checks: Mapping[str, ArgumentCheck] = field(default_factory=dict)
