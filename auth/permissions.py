@@ -1,13 +1,18 @@
 """The permission decision: modes, caps, tool sets and rules in, `Allow` or `Deny` out. Pure.
 
 A call's mode is the minimum of every cap on it (harness, remote, ...); no layer can raise it. The harness's
-tool set is a second, independent limit. Rules come on top, and any deny wins.
+tool set is a second, independent limit. Rules come on top: any deny wins, and once a rule allows something of
+a tool, the rest of what that tool could do is denied. It knows no file system: paths come in resolved.
 """
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Final
+
+from auth import commands, globs
 
 
 class Mode(enum.IntEnum):
@@ -96,3 +101,140 @@ class Deny:
 
 
 Decision = Allow | Deny
+
+#: A rule on the key's tool also denies in the named tools: grep and edit show what is in a file, so what may
+#: not be read may not be searched or edited either.
+_DENIES_ALSO: Final = {"read": ("grep", "edit"), "write": ("edit",)}
+#: A rule on the key's tool also allows in the named tools.
+_ALLOWS_ALSO: Final = {"read": ("grep",), "write": ("edit",)}
+#: The tool name of a rule on every tool.
+ANY_TOOL: Final = "*"
+_EVERYTHING: Final = frozenset({"*", "**"})
+_NAMES_OF_NEED: Final = {
+    Need.READ: frozenset({"read", "grep", ANY_TOOL}),
+    Need.WRITE: frozenset({"write", "edit", ANY_TOOL}),
+    Need.EXECUTE: frozenset[str](),
+}
+
+
+def _all_but(stem: str, ending: str) -> tuple[str, ...]:
+    """Globs for every name that begins with `stem` but the one that goes on with just `ending`."""
+    cuts = range(len(ending))
+    shorter = [stem + ending[:cut] for cut in cuts]
+    astray = [f"{stem}{ending[:cut]}[!{ending[cut]}]*" for cut in cuts]
+    return tuple(f"**/{name}" for name in [*shorter, *astray, f"{stem}{ending}?*"])
+
+
+@dataclass(frozen=True, slots=True)
+class _BuiltIn:
+    tools: frozenset[str]
+    globs: tuple[str, ...]
+    reason: str
+
+
+#: What no rule can allow. `git~1` is the short name by which Windows file systems reach `.git` (git's core.protectNTFS).
+_BUILT_IN: Final = {
+    Need.READ: _BuiltIn(
+        frozenset({"read", "grep", "edit"}),
+        _all_but(".env", ".example"),
+        ".env files hold secrets and their content is never shown; .env.example may be read",
+    ),
+    Need.WRITE: _BuiltIn(
+        frozenset({"write", "edit"}),
+        ("**/.git/**", "**/git~1/**", ".superpi/**"),
+        "nothing below .git/ and .superpi/ is ever written by a file tool",
+    ),
+}
+
+
+def decide_tool(policy: Policy, tool: str, need: Need) -> Decision:
+    """Whether the connection may use the tool at all, whatever the path or the command."""
+    if tool not in policy.tools:
+        has = ", ".join(sorted(policy.tools)) or "no tools"
+        return _deny(policy, f"the harness {policy.harness} does not have this tool; it has {has}", Layer.TOOL_SET)
+    if need is Need.WRITE and policy.mode is Mode.READ_ONLY:
+        return _deny(policy, "it changes files, and the mode read_only only reads", _lowest(policy).layer)
+    for rule in _rules_on(policy, tool, Effect.DENY):
+        if rule.match in _EVERYTHING:
+            return _deny(policy, "a rule denies this tool", rule.layer)
+    return Allow()
+
+
+def decide_path(policy: Policy, tool: str, need: Need, path: str) -> Decision:
+    """Whether the tool may touch that path.
+
+    `path` is the real path of what will be opened: POSIX and relative to the workspace (`.` is the root), or
+    absolute for an extra root.
+    """
+    if isinstance(refused := decide_tool(policy, tool, need), Deny):
+        return refused
+    if need is Need.WRITE and path.startswith("/") and policy.mode is not Mode.FULL:
+        reason = f"the mode {policy.mode.label} changes files only in the workspace"
+        return _deny(policy, reason, _lowest(policy).layer)
+    for built_in in _BUILT_IN.values():
+        if tool in built_in.tools and any(globs.covers(glob, path) for glob in built_in.globs):
+            return _deny(policy, built_in.reason, Layer.BUILT_IN)
+    return _by_rules(
+        policy, tool, lambda rule: globs.covers(rule.match, path), lambda rule: globs.names(rule.match, path)
+    )
+
+
+def decide_command(policy: Policy, tool: str, command: str) -> Decision:
+    """Whether the shell may run the command: every command in it is held against the rules.
+
+    Guidance, not a boundary (the sandbox is): a program that was allowed can start any other.
+    """
+    if isinstance(refused := decide_tool(policy, tool, Need.EXECUTE), Deny):
+        return refused
+    if not (_rules_on(policy, tool, Effect.DENY) or _rules_on(policy, tool, Effect.ALLOW)):
+        return Allow()
+    script = commands.parse(command)
+    return _by_rules(
+        policy,
+        tool,
+        lambda rule: commands.denies(rule.match, script),
+        lambda rule: False,
+    )
+
+
+def denied_globs(policy: Policy, need: Need) -> tuple[str, ...]:
+    """What may not be read or written as globs, built-in rules included, for a sandbox to mask.
+
+    The globs are relative to the workspace root (absolute for extra roots), without braces or negation; `**/`
+    stands for any depth. A folder that matches is denied with all that is in it, and case does not matter.
+    """
+    built_in = _BUILT_IN[need].globs if need in _BUILT_IN else ()
+    rules = [rule for rule in policy.rules if rule.effect is Effect.DENY and rule.tool in _NAMES_OF_NEED[need]]
+    named = [glob for rule in rules for glob in globs.rooted(rule.match) or ("**",)]
+    return tuple(dict.fromkeys([*built_in, *sorted(named)]))
+
+
+def _by_rules(policy: Policy, tool: str, denies: Callable[[Rule], bool], allows: Callable[[Rule], bool]) -> Decision:
+    for rule in _rules_on(policy, tool, Effect.DENY):
+        if denies(rule):
+            return _deny(policy, f"a rule denies {rule.match}", rule.layer)
+    allowing = _rules_on(policy, tool, Effect.ALLOW)
+    if not allowing or any(allows(rule) for rule in allowing):
+        return Allow()
+    return _deny(policy, f"no rule allows it; allowed is {_listed(rule.match for rule in allowing)}", allowing[0].layer)
+
+
+def _rules_on(policy: Policy, tool: str, effect: Effect) -> tuple[Rule, ...]:
+    """The rules with that effect that bind the tool, in an order that does not depend on theirs."""
+    also = _DENIES_ALSO if effect is Effect.DENY else _ALLOWS_ALSO
+    binding = {ANY_TOOL, tool} | {name for name, others in also.items() if tool in others}
+    found = [rule for rule in policy.rules if rule.effect is effect and rule.tool in binding]
+    return tuple(sorted(found, key=lambda rule: (rule.match, rule.tool, rule.layer)))
+
+
+def _lowest(policy: Policy) -> Cap:
+    """The cap that sets the mode; of equal ones the first layer in the order of `Layer`."""
+    return min(policy.caps, key=lambda cap: (cap.mode, list(Layer).index(cap.layer)))
+
+
+def _deny(policy: Policy, reason: str, layer: Layer) -> Deny:
+    return Deny(reason=reason, layer=layer, mode=policy.mode)
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(words))
