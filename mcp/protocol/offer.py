@@ -86,13 +86,30 @@ class ServerInfo:
     website_url: str = ""
 
 
-#: Takes the arguments of a call and answers what is wrong with them, one sentence each; empty is valid.
-ArgumentCheck = Callable[[Mapping[str, Any]], tuple[str, ...]]
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """Arguments in the schema's own shape, ready for the tool."""
+
+    arguments: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class Rejected:
+    """What is wrong with the arguments, one sentence each, with the path in words."""
+
+    faults: tuple[str, ...]
+
+
+#: Takes the arguments of a call as the client sent them.
+ArgumentCheck = Callable[[Mapping[str, Any]], Accepted | Rejected]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Offer:
-    """A caller's view of the catalogue. `checks` holds one argument validator a tool, by name."""
+    """A caller's view of the catalogue. `checks` holds one argument validator a tool, by name.
+
+    Compared by identity, so that what is derived from an offer can be kept for as long as it is in use.
+    """
 
     server: ServerInfo
     instructions: str = ""

@@ -1,0 +1,173 @@
+"""The engine: one payload and the connection's state in, a `Step` out. It never raises, whatever the bytes.
+
+Three doors. `receive` takes a payload as far as it goes alone: a Step holds the reply once nothing is awaited,
+the effects that are wanted before that, the facts to act on, and the next state. `resume` takes one outcome
+back into its Step. `handle_message` drives both to the end with a function that performs effects. So every
+transport and every test drives the same code, and a whole exchange is a list of values.
+
+A reply is bound to the payload it answers, slot by slot; nothing here is looked up by JSON-RPC id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, assert_never
+
+from mcp.protocol import methods
+from mcp.protocol.effects import Effect, Fact, Outcome, Value
+from mcp.protocol.errors import Reason, Refusal
+from mcp.protocol.methods import Context, Handled
+from mcp.protocol.offer import Offer
+from mcp.protocol.revisions import Revision
+from mcp.protocol.state import State
+from mcp.protocol.wire import (
+    Answer,
+    Batch,
+    Malformed,
+    Message,
+    Notification,
+    Payload,
+    Reply,
+    Request,
+    Response,
+    Single,
+    parse,
+)
+
+#: The last revision whose sessions may send arrays of messages (docs/decisions/0005).
+LAST_WITH_BATCHES: Final = Revision.R2025_06_18
+MAX_BATCH: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One place in the reply: its response, or the effect whose outcome will make it."""
+
+    filled: Response | Effect | None
+
+    @property
+    def waits(self) -> bool:
+        """Whether an outcome is still awaited."""
+        return self.filled is not None and not isinstance(self.filled, Response)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How far one payload got."""
+
+    state: State
+    slots: tuple[Slot, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    batch: bool = False
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """What is wanted before there can be a reply, in the order of the requests."""
+        return tuple(slot.filled for slot in self.slots if not isinstance(slot.filled, Response | None))
+
+    @property
+    def reply(self) -> Reply | None:
+        """The reply, once no effect is wanted any more; None also when nothing is owed."""
+        if any(slot.waits for slot in self.slots):
+            return None
+        responses = tuple(slot.filled for slot in self.slots if isinstance(slot.filled, Response))
+        return Reply(responses, self.batch) if responses else None
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The protocol over one offer. `keys` sign the cursors of its lists; `page_size` is how long a page is."""
+
+    offer: Offer
+    keys: tuple[bytes, ...]
+    page_size: int = 100
+
+    def receive(self, raw: bytes | Payload, state: State) -> Step:
+        """Take a payload as far as it goes without the world."""
+        payload = parse(raw) if isinstance(raw, bytes) else raw
+        match payload:
+            case Single(message):
+                return self._take((message,), state, batch=False)
+            case Batch(messages):
+                refusal = _refuse_batch(messages, state)
+                if refusal is not None:
+                    return Step(state, (Slot(Response(None, refusal)),))
+                return self._take(messages, state, batch=True)
+            case _:
+                assert_never(payload)
+
+    def resume(self, step: Step, outcome: Outcome) -> Step:
+        """Take the outcome of one effect back. An outcome that nothing waits for changes nothing."""
+        if not 0 <= outcome.slot < len(step.slots):
+            return step
+        waiting = step.slots[outcome.slot].filled
+        if waiting is None or isinstance(waiting, Response):
+            return step
+        result = methods.conclude(waiting, outcome.value, Context(self.offer, self.keys, self.page_size, step.state))
+        filled = None if result is None else Response(waiting.request_id, result)
+        slots = (*step.slots[: outcome.slot], Slot(filled), *step.slots[outcome.slot + 1 :])
+        return replace(step, slots=slots)
+
+    def handle_message(
+        self, raw: bytes, state: State, perform: Callable[[Effect], Value]
+    ) -> tuple[bytes | None, State]:
+        """Answer one payload: the reply as JSON (None when nothing is owed) and the next state."""
+        step = self.receive(raw, state)
+        for effect in step.effects:
+            step = self.resume(step, Outcome(effect.slot, perform(effect)))
+        reply = step.reply
+        return (None if reply is None else reply.encode()), step.state
+
+    def _take(self, messages: tuple[Message, ...], state: State, *, batch: bool) -> Step:
+        slots: list[Slot] = []
+        facts: list[Fact] = []
+        for message in messages:
+            context = Context(self.offer, self.keys, self.page_size, state)
+            handled = _dispatch(message, context, slot=len(slots))
+            state = handled.state or state
+            facts.extend(handled.facts)
+            slots.append(Slot(_fill(message, handled)))
+        return Step(state, tuple(slots), tuple(facts), batch)
+
+
+def _dispatch(message: Message, context: Context, slot: int) -> Handled:
+    match message:
+        case Request():
+            return methods.begin(message, context, slot)
+        case Notification():
+            return methods.note(message, context)
+        case Malformed():
+            return Handled(message.refusal)
+        case Answer():
+            # No request of ours is under way on these connections: an answer is taken and dropped.
+            return Handled()
+        case _:
+            assert_never(message)
+
+
+def _fill(message: Message, handled: Handled) -> Response | Effect | None:
+    outcome = handled.outcome
+    if outcome is None or isinstance(outcome, Effect):
+        return outcome
+    id = message.id if isinstance(message, Request | Malformed) else None
+    return Response(id, outcome)
+
+
+def _refuse_batch(messages: tuple[Message, ...], state: State) -> Refusal | None:
+    """Why an array is refused as a whole, if it is (BAT-1 to BAT-8)."""
+    if state.revision is None or state.revision > LAST_WITH_BATCHES:
+        return _invalid("send one message at a time: this connection's protocol revision has no batches")
+    if not messages:
+        return _invalid("the batch is empty")
+    if len(messages) > MAX_BATCH:
+        return _invalid(f"a batch holds at most {MAX_BATCH} messages")
+    if any(isinstance(message, Request) and message.method == "initialize" for message in messages):
+        return _invalid("initialize must not be part of a batch")
+    if any(isinstance(m, Answer) for m in messages) and any(isinstance(m, Request) for m in messages):
+        return _invalid("a batch holds requests and notifications, or responses, not both")
+    return None
+
+
+def _invalid(why: str) -> Refusal:
+    return Refusal(Reason.INVALID_REQUEST, f"Invalid request: {why}")

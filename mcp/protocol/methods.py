@@ -1,0 +1,269 @@
+"""What each method does: a table from method name to the revisions that know it and the function that begins it.
+
+Beginning a request gives a result, a refusal, or the effect whose outcome `conclude` turns into one of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+from mcp.protocol import codec, encode, lists
+from mcp.protocol.content import Text, ToolResult
+from mcp.protocol.effects import (
+    Broken,
+    CallTool,
+    Cancelled,
+    CancelRequested,
+    Complete,
+    Completion,
+    Effect,
+    Fact,
+    GetPrompt,
+    ListResources,
+    NotFound,
+    Opened,
+    Prompt,
+    ReadResource,
+    ResourcePage,
+    Value,
+)
+from mcp.protocol.errors import Reason, Refusal
+from mcp.protocol.offer import Offer, Rejected
+from mcp.protocol.revisions import HANDSHAKE, NEWEST_HANDSHAKE, Revision, negotiate
+from mcp.protocol.state import State
+from mcp.protocol.wire import Notification, Request, Result, is_request_id
+
+#: How much of what a client says of itself is kept with its session, in bytes of JSON.
+MAX_CLIENT_BYTES: Final = 16_384
+_MAX_COMPLETIONS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a method may look at. `state` is the connection's before the message."""
+
+    offer: Offer
+    keys: tuple[bytes, ...]
+    page_size: int
+    state: State
+
+    @property
+    def revision(self) -> Revision:
+        """The agreed revision; the newest before there is one."""
+        return self.state.revision or NEWEST_HANDSHAKE
+
+
+@dataclass(frozen=True, slots=True)
+class Handled:
+    """What a message came to: an outcome if one is owed, the next state if it changed, and facts."""
+
+    outcome: Result | Refusal | Effect | None = None
+    state: State | None = None
+    facts: tuple[Fact, ...] = ()
+
+
+Begin = Callable[[Request, Context, int], "Handled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One row: the revisions that know the method, and how it begins. `early` works before `initialize`."""
+
+    begin: Begin
+    revisions: tuple[Revision, ...] = HANDSHAKE
+    early: bool = False
+
+
+def begin(request: Request, context: Context, slot: int) -> Handled:
+    """Begin a request; `slot` is the place of its response in the reply."""
+    method = METHODS.get(request.method)
+    if context.state.revision is None and not (method and method.early):
+        return Handled(Refusal(Reason.INVALID_REQUEST, "Invalid request: send initialize first"))
+    if method is None or context.revision not in method.revisions:
+        return Handled(Refusal(Reason.METHOD_NOT_FOUND, f"Method not found: {_quote(request.method)}"))
+    return method.begin(request, context, slot)
+
+
+def note(notification: Notification, context: Context) -> Handled:
+    """Take a notification. Unknown, early and malformed ones are ignored (RPC-9, CAN-3)."""
+    state = context.state
+    match notification.method:
+        case "notifications/initialized" if state.revision is not None and not state.initialized:
+            return Handled(state=replace(state, initialized=True))
+        case "notifications/cancelled" if is_request_id(notification.params.get("requestId")):
+            return Handled(facts=(CancelRequested(notification.params["requestId"]),))
+        case _:
+            return Handled()
+
+
+def _initialize(request: Request, context: Context, _slot: int) -> Handled:
+    params = request.params
+    requested = params.get("protocolVersion")
+    client, capabilities = params.get("clientInfo", {}), params.get("capabilities", {})
+    if not isinstance(requested, str):
+        return _invalid('initialize needs a "protocolVersion" string')
+    if not isinstance(client, dict) or not isinstance(capabilities, dict):
+        return _invalid('"clientInfo" and "capabilities" are objects')
+    if len(codec.encode([client, capabilities])) > MAX_CLIENT_BYTES:
+        return _invalid(f'"clientInfo" and "capabilities" are longer than {MAX_CLIENT_BYTES} bytes together')
+    revision = negotiate(requested)
+    result: dict[str, Any] = {
+        "protocolVersion": revision.value,
+        "capabilities": encode.capabilities(context.offer, revision),
+        "serverInfo": encode.server_info(context.offer.server, revision),
+    }
+    if context.offer.instructions:
+        result["instructions"] = context.offer.instructions
+    state = replace(context.state, revision=revision, client=client, capabilities=capabilities, initialized=False)
+    return Handled(result, state, (Opened(requested, revision),))
+
+
+def _ping(_request: Request, _context: Context, _slot: int) -> Handled:
+    return Handled({})
+
+
+def _static_list(request: Request, context: Context, _slot: int) -> Handled:
+    cursor = request.params.get("cursor")
+    page = lists.page(request.method, context.offer, context.revision, context.page_size)
+    if cursor is None and page is not None:
+        return Handled(page)
+    return Handled(lists.slice_of(request.method, cursor, context.offer, context.revision, _pager(context)))
+
+
+def _resources_list(request: Request, context: Context, slot: int) -> Handled:
+    return Handled(lists.resources(request, slot, context.offer, context.revision, _pager(context)))
+
+
+def _pager(context: Context) -> lists.Pager:
+    return lists.Pager(context.keys, context.state.principal, context.page_size)
+
+
+def _tools_call(request: Request, context: Context, slot: int) -> Handled:
+    name, arguments = request.params.get("name"), request.params.get("arguments")
+    if not isinstance(name, str):
+        return _invalid('tools/call needs a "name" string')
+    if arguments is None:
+        arguments = {}
+    if not isinstance(arguments, dict):
+        return _invalid('"arguments" is an object')
+    check = context.offer.checks.get(name)
+    if check is None:
+        return _invalid(f"unknown tool {_quote(name)}; tools/list names those there are")
+    verdict = check(arguments)
+    if isinstance(verdict, Rejected):
+        # A fault in the arguments is the model's to mend, so it goes where the model sees it (TL-13).
+        text = f"The arguments of {name} are not valid:\n" + "\n".join(f"- {fault}" for fault in verdict.faults)
+        return Handled(encode.tool_result(ToolResult((Text(text),), is_error=True), context.revision))
+    return Handled(CallTool(slot, request.id, name, verdict.arguments))
+
+
+def _prompts_get(request: Request, context: Context, slot: int) -> Handled:
+    name, arguments = request.params.get("name"), request.params.get("arguments") or {}
+    if not isinstance(name, str):
+        return _invalid('prompts/get needs a "name" string')
+    if not isinstance(arguments, dict) or not all(isinstance(value, str) for value in arguments.values()):
+        return _invalid('"arguments" is an object of strings')
+    spec = next((prompt for prompt in context.offer.prompts if prompt.name == name), None)
+    if spec is None:
+        return _invalid(f"unknown prompt {_quote(name)}; prompts/list names those there are")
+    missing = [argument.name for argument in spec.arguments if argument.required and argument.name not in arguments]
+    if missing:
+        return _invalid(f"the prompt {name} needs the argument {', '.join(missing)}")
+    return Handled(GetPrompt(slot, request.id, name, arguments))
+
+
+def _resources_read(request: Request, _context: Context, slot: int) -> Handled:
+    uri = request.params.get("uri")
+    if not isinstance(uri, str):
+        return _invalid('resources/read needs a "uri" string')
+    return Handled(ReadResource(slot, request.id, uri))
+
+
+#: `ref.type` -> (the kind of what is completed, the member that names it) (CP-3).
+_REFERENCES: Final[Mapping[str, tuple[Literal["prompt", "resource"], str]]] = MappingProxyType(
+    {"ref/prompt": ("prompt", "name"), "ref/resource": ("resource", "uri")}
+)
+
+
+def _complete(request: Request, context: Context, slot: int) -> Handled:
+    reference, argument = request.params.get("ref"), request.params.get("argument")
+    if not isinstance(reference, dict) or not isinstance(argument, dict):
+        return _invalid('completion/complete needs the objects "ref" and "argument"')
+    kind = _REFERENCES.get(str(reference.get("type")))
+    if kind is None:
+        return _invalid(f'"ref.type" is one of {", ".join(_REFERENCES)}')
+    target, name, value = reference.get(kind[1]), argument.get("name"), argument.get("value")
+    if not (isinstance(target, str) and isinstance(name, str) and isinstance(value, str)):
+        return _invalid(f'"ref.{kind[1]}", "argument.name" and "argument.value" are strings')
+    given = request.params.get("context", {})
+    known = given.get("arguments", {}) if isinstance(given, dict) else None
+    if not isinstance(known, dict) or not all(isinstance(item, str) for item in known.values()):
+        return _invalid('"context.arguments" is an object of strings')
+    if context.revision < Revision.R2025_06_18:
+        known = {}
+    return Handled(Complete(slot, request.id, kind[0], target, name, value, known))
+
+
+METHODS: Final[Mapping[str, Method]] = MappingProxyType(
+    {
+        "initialize": Method(_initialize, early=True),
+        "ping": Method(_ping, early=True),
+        "tools/list": Method(_static_list),
+        "tools/call": Method(_tools_call),
+        "prompts/list": Method(_static_list),
+        "prompts/get": Method(_prompts_get),
+        "resources/list": Method(_resources_list),
+        "resources/read": Method(_resources_read),
+        "resources/templates/list": Method(_static_list),
+        "completion/complete": Method(_complete),
+    }
+)
+
+
+def conclude(effect: Effect, value: Value, context: Context) -> Result | Refusal | None:
+    """The result that an outcome makes of an effect; None when no response is owed any more.
+
+    An outcome of the wrong kind is a fault of the server's own and answered as one.
+    """
+    match effect, value:
+        case _, Cancelled(owed):
+            return Refusal(Reason.REQUEST_CANCELLED, "The request was cancelled") if owed else None
+        case _, Broken(reference):
+            return Refusal(Reason.INTERNAL_ERROR, f"Internal error; the server's log has it under {reference}")
+        case ReadResource(uri=uri), NotFound(message):
+            return Refusal(Reason.RESOURCE_NOT_FOUND, message, {"uri": uri})
+        case _, NotFound(message):
+            return Refusal(Reason.INVALID_PARAMS, message)
+        case CallTool(), ToolResult():
+            return encode.tool_result(value, context.revision)
+        case ReadResource(), tuple():
+            return {"contents": [encode.contents(item) for item in value]}
+        case ListResources(), ResourcePage():
+            return lists.resource_page(effect, value, context.offer, context.revision, _pager(context))
+        case GetPrompt(), Prompt(description, messages):
+            encoded = [encode.prompt_message(message, context.revision) for message in messages]
+            return {"description": description, "messages": encoded}
+        case Complete(), Completion(values):
+            return {"completion": _completion(values)}
+        case _:
+            return Refusal(Reason.INTERNAL_ERROR, "Internal error")
+
+
+def _completion(values: tuple[str, ...]) -> dict[str, Any]:
+    return {
+        "values": values[:_MAX_COMPLETIONS],
+        "total": len(values),
+        "hasMore": len(values) > _MAX_COMPLETIONS,
+    }
+
+
+def _invalid(why: str) -> Handled:
+    return Handled(Refusal(Reason.INVALID_PARAMS, f"Invalid params: {why}"))
+
+
+def _quote(name: str) -> str:
+    """A client's own word in a message to it, short and on one line."""
+    return repr(name if len(name) <= 100 else name[:100] + "...")

@@ -1,0 +1,169 @@
+"""JSON-RPC 2.0 messages as values: what a payload holds, and what goes back.
+
+Parsing sorts a payload into a closed set and never raises. Nothing here knows a method or a revision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from mcp.protocol.codec import NotJson, decode, encode
+from mcp.protocol.errors import Reason, Refusal
+
+#: A request id: a string or an integer, never null, a float or a boolean (RPC-2).
+RequestId = str | int
+#: A result: a JSON object, or one that was encoded before.
+Result = Mapping[str, Any] | msgspec.Raw
+
+_NOTHING: Final[Mapping[str, Any]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A call that is owed one response."""
+
+    id: RequestId
+    method: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """A message that is never answered (RPC-9)."""
+
+    method: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The client's response to a request of the server."""
+
+    id: RequestId
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """JSON, but no JSON-RPC message. `id` is set when it could be read."""
+
+    id: RequestId | None
+    refusal: Refusal
+
+
+Message = Request | Notification | Answer | Malformed
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """A payload that holds one message."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A payload that is an array of messages; may be empty."""
+
+    messages: tuple[Message, ...]
+
+
+Payload = Single | Batch
+
+
+def parse(raw: bytes) -> Payload:
+    """What a payload holds. Text that is not JSON is one `Malformed` message with the reason PARSE_ERROR."""
+    value = decode(raw)
+    if isinstance(value, NotJson):
+        return Single(Malformed(None, Refusal(Reason.PARSE_ERROR, f"Parse error: {value.why}")))
+    if isinstance(value, list):
+        return Batch(tuple(_message(item) for item in value))
+    return Single(_message(value))
+
+
+def _message(value: Any) -> Message:
+    if not isinstance(value, dict):
+        return _malformed(None, "a message is a JSON object")
+    id = value.get("id")
+    readable = id if is_request_id(id) else None
+    if value.get("jsonrpc") != "2.0":
+        return _malformed(readable, 'the member "jsonrpc" must be "2.0"')
+    if "method" in value:
+        return _call(value, readable)
+    if readable is None or ("result" in value) == ("error" in value):
+        return _malformed(readable, 'a message has a "method", or an "id" and either a "result" or an "error"')
+    return Answer(readable, value)
+
+
+def _call(value: Mapping[str, Any], readable: RequestId | None) -> Message:
+    method, params = value["method"], value.get("params")
+    if not isinstance(method, str):
+        return _malformed(readable, 'the member "method" must be a string')
+    if "id" in value and readable is None:
+        return _malformed(None, 'the member "id" must be a string or an integer')
+    if "result" in value or "error" in value:
+        return _malformed(readable, 'a message with a "method" has neither a "result" nor an "error"')
+    if params is None:
+        params = _NOTHING
+    if not isinstance(params, dict):
+        return _malformed(readable, 'the member "params" must be an object')
+    return Notification(method, params) if readable is None else Request(readable, method, params)
+
+
+def _malformed(id: RequestId | None, why: str) -> Malformed:
+    return Malformed(id, Refusal(Reason.INVALID_REQUEST, f"Invalid request: {why}"))
+
+
+def is_request_id(value: Any) -> bool:
+    """Whether a value may be a request id; a boolean is no integer here."""
+    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What answers one request: a result, or a refusal. `id` is None only where none could be read (RPC-7)."""
+
+    id: RequestId | None
+    outcome: Result | Refusal
+
+    def wire(self) -> dict[str, Any]:
+        """The response as a JSON object; without the member `id` where it could not be read."""
+        body: dict[str, Any] = {"jsonrpc": "2.0"}
+        if self.id is not None:
+            body["id"] = self.id
+        if isinstance(self.outcome, Refusal):
+            body["error"] = _error(self.outcome)
+        else:
+            body["result"] = self.outcome
+        return body
+
+
+def _error(refusal: Refusal) -> dict[str, Any]:
+    error: dict[str, Any] = {"code": refusal.reason.value, "message": refusal.message}
+    if refusal.data is not None:
+        error["data"] = refusal.data
+    return error
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Everything that goes back for one payload: one response, or an array of them."""
+
+    responses: tuple[Response, ...]
+    batch: bool = False
+
+    def encode(self) -> bytes:
+        """The reply as one line of JSON."""
+        wire = [response.wire() for response in self.responses]
+        return encode(wire if self.batch else wire[0])
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """The refusal that the whole reply consists of, if it does."""
+        if self.batch or not isinstance(self.responses[0].outcome, Refusal):
+            return None
+        return self.responses[0].outcome
