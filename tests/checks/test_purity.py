@@ -14,11 +14,11 @@ PROTOCOL = ROOT / "mcp" / "protocol"
 MODULES = sorted(PROTOCOL.rglob("*.py"))
 
 #: Parts of the standard library that reach for the world: the clock, chance, files, sockets, processes, other threads.
-WORLD = frozenset(
-    "asyncio concurrent ctypes glob http importlib io logging multiprocessing os pathlib platform queue random runpy "
-    "sched secrets select selectors shutil signal socket socketserver ssl subprocess sys tempfile threading time urllib "
-    "uuid zoneinfo".split()
-)
+WORLD = """
+    asyncio concurrent ctypes glob http importlib io logging multiprocessing os pathlib platform queue random runpy
+    sched secrets select selectors shutil signal socket socketserver ssl subprocess sys tempfile threading time
+    urllib uuid zoneinfo
+"""
 #: Calls that reach for the world without an import, or through one that is otherwise pure (`datetime`).
 CALLS = frozenset({"open", "print", "input", "exec", "eval", "__import__", "now", "utcnow", "today", "getrandbits"})
 AWAITING = ast.AsyncFunctionDef | ast.AsyncFor | ast.AsyncWith | ast.Await
@@ -46,7 +46,7 @@ def pure(module: str) -> bool:
     """Whether the protocol package may import that module."""
     top = module.partition(".")[0]
     ours = module == "mcp.protocol" or module.startswith("mcp.protocol.")
-    return ours or top == "msgspec" or (top in sys.stdlib_module_names and top not in WORLD)
+    return ours or top == "msgspec" or (top in sys.stdlib_module_names and top not in WORLD.split())
 
 
 def impurities(source: str) -> list[str]:

@@ -1,0 +1,19 @@
+"""The environments that `make test` lays below `.envs`, each for one purpose and from one lock file."""
+
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+def environment(name: str) -> Path:
+    """The folder of an environment; fails with the command that makes it when it is missing."""
+    folder = ROOT / ".envs" / name
+    if not (folder / ".ready").exists():
+        raise AssertionError(f".envs/{name} is missing: run 'make .envs/{name}/.ready', or 'make test', which makes it")
+    return folder
+
+
+def python(name: str) -> Path:
+    """The interpreter of an environment."""
+    return environment(name) / "bin" / "python"
