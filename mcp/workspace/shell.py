@@ -1,0 +1,111 @@
+"""Running commands for the tools: what a command is, what it came to, and the shell that runs it.
+
+A `Shell` is chosen once, at start, by `probe_shell`. Tools know only this module; how a command is confined
+(`sandbox`), run and ended (`processes`) and read (`output`, `spool`) is none of their business.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from auth.permissions import Mode
+from mcp.faults import Fault
+from mcp.limits import Limits
+
+
+class SandboxStep(enum.StrEnum):
+    """The rungs of the ladder, safest first."""
+
+    BUBBLEWRAP = "bubblewrap"
+    LANDLOCK = "landlock"
+    UNSANDBOXED = "unsandboxed"
+    UNAVAILABLE = "unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command. `root` is the real path of the workspace and the working directory; `timeout` is in seconds.
+
+    `hidden` and `frozen` are existing paths relative to `root` that the command must not read and must not
+    write; `pinned` are folders that it must not rename. Only the bubblewrap step can hold them. With `spool`
+    the full output of a truncated result is kept in the workspace.
+    """
+
+    argv: tuple[str, ...]
+    root: Path
+    mode: Mode
+    timeout: float
+    principal: str = "anonymous"
+    hidden: tuple[str, ...] = ()
+    frozen: tuple[str, ...] = ()
+    pinned: tuple[str, ...] = ()
+    spool: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """What a command came to: `exit_code` is 128+N after signal N, `duration` is in seconds.
+
+    `output` is the end of stdout and stderr in one stream, cleaned, within the limits; it is whole unless
+    `truncated`. Lines count from 1 to `total_lines`, `output` shows `first_line` to `last_line`; where it shows
+    only the end of one overlong line, `cut_line_bytes` is that line's size and otherwise 0. `total_bytes` is
+    the size of the whole cleaned output. `spool` is the path, relative to the workspace, of a file with all of
+    it, or with its beginning when `spool_capped`.
+    """
+
+    exit_code: int
+    output: str
+    duration: float
+    timed_out: bool
+    truncated: bool
+    total_lines: int
+    total_bytes: int
+    first_line: int
+    last_line: int
+    cut_line_bytes: int = 0
+    spool: str | None = None
+    spool_capped: bool = False
+
+
+#: Runs one command to its end. Cancelling the task ends every process of the command before it returns.
+Runner = Callable[[Command], Awaitable[CommandResult | Fault]]
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """The shell of this server: which step of the ladder it is, and `why` as one sentence for operators."""
+
+    step: SandboxStep
+    why: str
+    runner: Runner
+
+    @property
+    def masks(self) -> bool:
+        """Whether `hidden`, `frozen` and `pinned` of a command are held."""
+        return self.step is SandboxStep.BUBBLEWRAP
+
+    async def run(self, command: Command) -> CommandResult | Fault:
+        """Run a command; a Fault when it could not be started, and then nothing of it ran."""
+        return await self.runner(command)
+
+
+def unavailable(why: str, message: str) -> Shell:
+    """A shell that refuses every command with that message."""
+
+    async def refuse(_command: Command) -> CommandResult | Fault:
+        return Fault(message)
+
+    return Shell(SandboxStep.UNAVAILABLE, why, refuse)
+
+
+def probe_shell(
+    limits: Limits,  # noqa: ARG001
+    *,
+    allow_unsandboxed: bool,  # noqa: ARG001
+    local: bool,  # noqa: ARG001
+) -> Shell:
+    """The first step of the ladder that works here, found by running its real profile once."""
+    return unavailable("No sandbox is built in yet.", "Commands cannot be run: no sandbox is built in yet.")
