@@ -1,0 +1,29 @@
+"""Tool results from what the work came to: a Fault, or text with data and links beside it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mcp.faults import Fault
+from mcp.protocol.content import Image, ResourceLink, Text, ToolResult
+
+
+def failed(fault: Fault, tool: str) -> ToolResult:
+    """An error result: the fault's words, or the refusal when the policy said no. Never structured (TL-6)."""
+    if fault.deny is None:
+        return ToolResult((Text(fault.message),), is_error=True)
+    # Refusals know every tool's need and so import more than a plain result has to.
+    from mcp.tools.refusal import refusal_result
+
+    return refusal_result(tool, fault.deny)
+
+
+def succeeded(
+    text: str,
+    structured: Mapping[str, Any] | None = None,
+    links: Iterable[ResourceLink] = (),
+    images: Iterable[Image] = (),
+) -> ToolResult:
+    """A success: the text first, then images and links; `structured` conforms to the tool's output schema."""
+    return ToolResult((Text(text), *images, *links), structured)
