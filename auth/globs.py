@@ -15,13 +15,14 @@ from __future__ import annotations
 import fnmatch
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
 #: Most patterns that the braces of one may stand for; more is refused rather than expanded.
 MOST_ALTERNATIVES: Final = 256
 
-_INNERMOST_BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_INNERMOST_BRACES: Final = re.compile(r"\{([^{},]*+,[^{}]*+)\}")
 #: Code points that HFS+ leaves out when it compares names (the list of git's core.protectHFS).
 _IGNORED_BY_HFS: Final = dict.fromkeys(
     [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF], None
@@ -29,6 +30,9 @@ _IGNORED_BY_HFS: Final = dict.fromkeys(
 _NTFS_STREAM: Final = re.compile(r"::?\$.*\Z", re.DOTALL)
 
 Segments = tuple[str, ...]
+#: One expression an item; None stands for any number of items.
+Parts = tuple[re.Pattern[str] | None, ...]
+_NOTHING: Final = re.compile(r"(?!)")
 
 
 def expand_braces(pattern: str) -> tuple[str, ...] | None:
@@ -60,7 +64,7 @@ def rooted(pattern: str) -> tuple[str, ...] | None:
 
 def names(pattern: str, path: str) -> bool:
     """Whether the pattern names exactly this path, in this case; Unicode composition does not matter."""
-    return any(_spans(_exact(glob), _split(unicodedata.normalize("NFC", path))) for glob in rooted(pattern) or ())
+    return any(spans(_exact(glob), _split(unicodedata.normalize("NFC", path))) for glob in rooted(pattern) or ())
 
 
 def covers(pattern: str, path: str) -> bool:
@@ -72,7 +76,28 @@ def covers(pattern: str, path: str) -> bool:
     if globs is None:
         return True
     spellings = _spellings(path)
-    return any(_spans(_folded(glob), spelling) for glob in globs for spelling in spellings)
+    return any(spans(_folded(glob), spelling) for glob in globs for spelling in spellings)
+
+
+def spans(parts: Parts, items: Sequence[str | None]) -> bool:
+    """Whether the parts fit the items one by one, a None part any number of them and a None item only such a part.
+
+    Going back to the last None part is enough, so it takes at most the product of the lengths.
+    """
+    at = of = 0
+    retry: tuple[int, int] | None = None
+    while at < len(items):
+        part = parts[of] if of < len(parts) else _NOTHING
+        if part is None:
+            retry, of = (of, at), of + 1
+        elif (item := items[at]) is not None and part.match(item):
+            at, of = at + 1, of + 1
+        elif retry is not None:
+            retry = (retry[0], retry[1] + 1)
+            of, at = retry[0] + 1, retry[1]
+        else:
+            return False
+    return all(part is None for part in parts[of:])
 
 
 def _root(text: str) -> tuple[str, ...]:
@@ -89,39 +114,18 @@ def _root(text: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _exact(glob: str) -> tuple[re.Pattern[str] | None, ...]:
+def _exact(glob: str) -> Parts:
     return _compile(unicodedata.normalize("NFC", glob))
 
 
 @lru_cache(maxsize=4096)
-def _folded(glob: str) -> tuple[re.Pattern[str] | None, ...]:
+def _folded(glob: str) -> Parts:
     return _compile(_fold(glob if glob.endswith("**") else glob + "/**"))
 
 
-def _compile(glob: str) -> tuple[re.Pattern[str] | None, ...]:
+def _compile(glob: str) -> Parts:
     """One expression a segment, None for `**`. `fnmatch` writes expressions that do not backtrack."""
     return tuple(None if part == "**" else re.compile(fnmatch.translate(part)) for part in glob.split("/"))
-
-
-def _spans(glob: tuple[re.Pattern[str] | None, ...], segments: Segments) -> bool:
-    """Wildcard matching over segments; going back to the last `**` is enough, so it is at most quadratic."""
-    at = of = 0
-    retry: tuple[int, int] | None = None
-    while at < len(segments):
-        part = glob[of] if of < len(glob) else _NOTHING
-        if part is None:
-            retry, of = (of, at), of + 1
-        elif part.match(segments[at]):
-            at, of = at + 1, of + 1
-        elif retry is not None:
-            retry = (retry[0], retry[1] + 1)
-            of, at = retry[0] + 1, retry[1]
-        else:
-            return False
-    return all(part is None for part in glob[of:])
-
-
-_NOTHING: Final = re.compile(r"(?!)")
 
 
 def _split(path: str) -> Segments:

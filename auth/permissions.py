@@ -8,7 +8,7 @@ a tool, the rest of what that tool could do is denied. It knows no file system: 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -109,6 +109,8 @@ _DENIES_ALSO: Final = {"read": ("grep", "edit"), "write": ("edit",)}
 _ALLOWS_ALSO: Final = {"read": ("grep",), "write": ("edit",)}
 #: The tool name of a rule on every tool.
 ANY_TOOL: Final = "*"
+#: What no pattern can be held against: a substitution, `eval`, `bash -c`, text that does not parse.
+_OPAQUE: Final = "a part of the command that only the shell can tell (a substitution, eval, bash -c or the like)"
 _EVERYTHING: Final = frozenset({"*", "**"})
 _NAMES_OF_NEED: Final = {
     Need.READ: frozenset({"read", "grep", ANY_TOOL}),
@@ -132,7 +134,7 @@ class _BuiltIn:
     reason: str
 
 
-#: What no rule can allow. `git~1` is the short name by which Windows file systems reach `.git` (git's core.protectNTFS).
+#: What no rule can allow. `git~1` is how Windows file systems also spell `.git` (git's core.protectNTFS).
 _BUILT_IN: Final = {
     Need.READ: _BuiltIn(
         frozenset({"read", "grep", "edit"}),
@@ -174,9 +176,8 @@ def decide_path(policy: Policy, tool: str, need: Need, path: str) -> Decision:
     for built_in in _BUILT_IN.values():
         if tool in built_in.tools and any(globs.covers(glob, path) for glob in built_in.globs):
             return _deny(policy, built_in.reason, Layer.BUILT_IN)
-    return _by_rules(
-        policy, tool, lambda rule: globs.covers(rule.match, path), lambda rule: globs.names(rule.match, path)
-    )
+    named = any(globs.names(rule.match, path) for rule in _rules_on(policy, tool, Effect.ALLOW))
+    return _by_rules(policy, tool, lambda rule: globs.covers(rule.match, path), None if named else "this path")
 
 
 def decide_command(policy: Policy, tool: str, command: str) -> Decision:
@@ -188,13 +189,12 @@ def decide_command(policy: Policy, tool: str, command: str) -> Decision:
         return refused
     if not (_rules_on(policy, tool, Effect.DENY) or _rules_on(policy, tool, Effect.ALLOW)):
         return Allow()
-    script = commands.parse(command)
-    return _by_rules(
-        policy,
-        tool,
-        lambda rule: commands.denies(rule.match, script),
-        lambda rule: False,
-    )
+    found = commands.survey(command)
+    allowing = [rule.match for rule in _rules_on(policy, tool, Effect.ALLOW)]
+    if found.blind:
+        return _deny(policy, "the command is too long or too deeply nested to be held against the rules", Layer.RULE)
+    unnamed = _OPAQUE if found.opaque else commands.unnamed(allowing, found)
+    return _by_rules(policy, tool, lambda rule: commands.denies(rule.match, found), unnamed)
 
 
 def denied_globs(policy: Policy, need: Need) -> tuple[str, ...]:
@@ -209,14 +209,16 @@ def denied_globs(policy: Policy, need: Need) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*built_in, *sorted(named)]))
 
 
-def _by_rules(policy: Policy, tool: str, denies: Callable[[Rule], bool], allows: Callable[[Rule], bool]) -> Decision:
+def _by_rules(policy: Policy, tool: str, denies: Callable[[Rule], bool], unnamed: str | None) -> Decision:
+    """Decide by the rules on the tool; `unnamed` is what no allowing rule names, None when all is named."""
     for rule in _rules_on(policy, tool, Effect.DENY):
         if denies(rule):
             return _deny(policy, f"a rule denies {rule.match}", rule.layer)
     allowing = _rules_on(policy, tool, Effect.ALLOW)
-    if not allowing or any(allows(rule) for rule in allowing):
+    if not allowing or unnamed is None:
         return Allow()
-    return _deny(policy, f"no rule allows it; allowed is {_listed(rule.match for rule in allowing)}", allowing[0].layer)
+    listed = ", ".join(dict.fromkeys(rule.match for rule in allowing))
+    return _deny(policy, f"no rule allows {unnamed}; allowed is {listed}", allowing[0].layer)
 
 
 def _rules_on(policy: Policy, tool: str, effect: Effect) -> tuple[Rule, ...]:
@@ -234,7 +236,3 @@ def _lowest(policy: Policy) -> Cap:
 
 def _deny(policy: Policy, reason: str, layer: Layer) -> Deny:
     return Deny(reason=reason, layer=layer, mode=policy.mode)
-
-
-def _listed(words: Iterable[str]) -> str:
-    return ", ".join(dict.fromkeys(words))
