@@ -35,6 +35,18 @@ _WORDS: Final = {
     errno.ESTALE: _CHANGED,
 }
 
+_NO_SPACE: Final = "cannot be written: no space is left on the server's disk. Nothing was changed."
+_NO_WRITE: Final = "cannot be written: the server has no permission to write in its folder. Nothing was changed."
+
+_WRITE_WORDS: Final = {
+    errno.ENOSPC: _NO_SPACE,
+    errno.EDQUOT: _NO_SPACE,
+    errno.EFBIG: "cannot be written: it would be larger than the server's file size limit. Nothing was changed.",
+    errno.EROFS: "cannot be written: it is on a read-only file system. Nothing was changed.",
+    errno.EACCES: _NO_WRITE,
+    errno.EPERM: _NO_WRITE,
+}
+
 _SPECIAL: Final = (
     (stat.S_ISFIFO, "a FIFO"),
     (stat.S_ISSOCK, "a socket"),
@@ -62,6 +74,31 @@ def failed_open(given: str, error: OSError) -> Fault:
         return outside(given)
     code = error.errno or errno.EIO
     return Fault(f"{shown(given)} {_WORDS.get(code) or f'cannot be opened: {os.strerror(code)}.'}")
+
+
+def failed_write(given: str, error: OSError) -> Fault:
+    """What an error of the system means for a file that was to be written, and was not."""
+    if error.errno in _WORDS and error.errno not in _WRITE_WORDS:
+        return failed_open(given, error)
+    code = error.errno or errno.EIO
+    words = _WRITE_WORDS.get(code) or f"cannot be written: {os.strerror(code)}. Nothing was changed."
+    return Fault(f"{shown(given)} {words}")
+
+
+def conflict(given: str) -> Fault:
+    """Somebody else changed the file between reading and writing it."""
+    return Fault(f"{shown(given)} was changed by somebody else meanwhile, and was left as it is. Read it again.")
+
+
+def read_only(given: str, mode: int) -> Fault:
+    """A file whose mode forbids writing; replacing it would get around that."""
+    permissions = stat.S_IMODE(mode)
+    return Fault(f"{shown(given)} is read-only (mode {permissions:04o}), and was left as it is. Change its mode first.")
+
+
+def no_permission(given: str) -> Fault:
+    """A file that the server's own user may not write."""
+    return Fault(f"{shown(given)} cannot be written: the server has no permission to write it. Nothing was changed.")
 
 
 def not_regular(given: str, mode: int) -> Fault:

@@ -113,11 +113,11 @@ def resolve(where: Address, roots: Sequence[str]) -> Place:
     return place
 
 
-def open_exact(place: Place, flags: int) -> int:
-    """Open a place without following any link."""
+def open_exact(place: Place, flags: int, mode: int = 0) -> int:
+    """Open a place without following any link; `mode` is for O_CREAT."""
     folder = os.open(place.root, kernel.FOLDER)
     try:
-        return kernel.open_exact(folder, place.relative, flags)
+        return kernel.open_exact(folder, place.relative, flags, mode)
     finally:
         os.close(folder)
 

@@ -31,15 +31,20 @@ class Located:
     """An existing file or folder, open for reading; a context manager that closes `fd`.
 
     `given` is the path as the caller wrote it, `path` the policy path (POSIX, relative to the root, `.` for the
-    root; absolute for extra roots), `real` the absolute path (for the server only, never shown), `size` in bytes.
+    root; absolute for extra roots), `place` where it really is (for the server only), `size` in bytes.
     """
 
     given: str
     path: str
-    real: Path
+    place: Place
     fd: int
     is_dir: bool
     size: int
+
+    @property
+    def real(self) -> Path:
+        """The absolute path; for the server only, never shown."""
+        return Path(self.place.real)
 
     def close(self) -> None:
         """Close `fd`; once."""
@@ -59,18 +64,26 @@ class Target:
     """A regular file to create or replace; a context manager that closes `parent_fd`.
 
     `parent_fd` is the deepest folder that exists, `missing` the folders to make below it, `name` the entry to
-    write in the last of them; links were followed to here. `root` is the real root that the file lies below;
-    the other fields are those of `Located`.
+    write in the last of them; links were followed to here. The other fields are those of `Located`.
     """
 
     given: str
     path: str
-    real: Path
-    root: Path
+    place: Place
     parent_fd: int
     missing: tuple[str, ...]
     name: str
     exists: bool
+
+    @property
+    def real(self) -> Path:
+        """The absolute path; for the server only, never shown."""
+        return Path(self.place.real)
+
+    @property
+    def root(self) -> Path:
+        """The root that the file lies below; for the server only."""
+        return Path(self.place.root)
 
     def close(self) -> None:
         """Close `parent_fd`; once."""
@@ -177,7 +190,7 @@ class Workspace:
             fd = kernel.reopen(handle, kernel.READ | os.O_DIRECTORY if is_dir else kernel.READ)
         except OSError as error:
             return complaints.failed_open(given, error)
-        return Located(given, self._policy_path(place), Path(place.real), fd, is_dir, status.st_size)
+        return Located(given, self._policy_path(place), place, fd, is_dir, status.st_size)
 
     def _target(self, given: str, where: Address, permit: Permit, *, create: bool) -> Target | Fault:
         """One attempt at `target`; raises OSError."""
@@ -191,7 +204,7 @@ class Workspace:
             return Fault(decision.reason, decision)
         parent, missing = open_deepest(place)
         name = place.relative.rsplit("/", 1)[-1]
-        return Target(given, path, Path(place.real), Path(place.root), parent, missing, name, exists)
+        return Target(given, path, place, parent, missing, name, exists)
 
     def _destination(self, given: str, where: Address, *, create: bool) -> tuple[Place, bool] | Fault:
         """Where a write goes, and whether a regular file is there already; raises OSError."""
