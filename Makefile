@@ -8,18 +8,17 @@ SUPERPI_WORKSPACE ?= $(CURDIR)
 # What to hand on to superpi, pytest or uv: make serve ARGS="--port 9000", make test ARGS=tests/auth.
 ARGS ?=
 
-# uv does in a second what pip does in twenty; it is used when it is there.
-UV := $(shell command -v uv 2>/dev/null)
-ifdef UV
-install = "$(UV)" pip install --quiet --python $(1)/bin/python
-else
-install = .venv/bin/python -m pip --python $(1)/bin/python --disable-pip-version-check install --quiet
-endif
+# uv installs in two seconds what takes pip twenty. Where none is on PATH, pip brings the pinned one; where uv fails, behind
+# a mirror that only pip is configured for, say, pip does the work.
+UV := $(or $(shell command -v uv 2>/dev/null),.envs/uv/bin/uv)
+PIP := .venv/bin/python -m pip --disable-pip-version-check --python
+install = $(UV) pip install --quiet --compile-bytecode --python $(1)/bin/python $(2) \
+	|| { echo "uv could not; trying pip ..." >&2; $(PIP) $(1)/bin/python install --quiet $(2); }
 
 RUN := .venv/.run
 DEV := .venv/.dev
 CLIENTS := .envs/client-python-2/.ready .envs/client-python-1/.ready
-lock = .envs/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+lock = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-annotate --custom-compile-command "make lock" $(ARGS)
 
 .DEFAULT_GOAL := help
@@ -48,7 +47,7 @@ format: $(DEV) ## Sort imports, mend what the linter can, format
 	.venv/bin/ruff check --fix
 	.venv/bin/ruff format
 
-lock: .envs/uv/.ready ## Compile requirements/*.txt anew; ARGS=--upgrade takes newer versions
+lock: | $(UV) ## Compile requirements/*.txt anew; ARGS=--upgrade takes newer versions
 	$(lock) pyproject.toml -o requirements/run.txt
 	$(lock) requirements/build.in -c requirements/run.txt -o requirements/build.txt
 	$(lock) pyproject.toml --group dev -c requirements/run.txt -c requirements/build.txt -o requirements/dev.txt
@@ -66,21 +65,26 @@ clean: ## Remove the environments and every cache; no workspace, no data
 	@echo "Making .venv with $$($(PYTHON) --version) ..."
 	@$(PYTHON) -m venv --clear .venv
 
+.envs/uv/bin/uv: requirements/uv.txt | .venv/bin/python
+	@.venv/bin/python -m venv --clear --without-pip .envs/uv
+	@$(PIP) .envs/uv/bin/python install --quiet --no-deps --require-hashes -r $<
+	@touch $@
+
 # The command alone: what it depends on, what builds it, and itself, linked to this folder.
-$(RUN): pyproject.toml requirements/run.txt requirements/build.txt | .venv/bin/python
+$(RUN): pyproject.toml requirements/run.txt requirements/build.txt | .venv/bin/python $(UV)
 	@echo "Installing what the server needs ..."
-	@$(call install,.venv) --require-hashes -r requirements/run.txt -r requirements/build.txt
-	@$(call install,.venv) --no-deps --no-build-isolation --editable .
+	@$(call install,.venv,--no-deps --require-hashes -r requirements/run.txt -r requirements/build.txt)
+	@$(call install,.venv,--no-deps --no-build-isolation --editable .)
 	@touch $@
 
 $(DEV): $(RUN) requirements/dev.txt
 	@echo "Installing what the tests and checks need ..."
-	@$(call install,.venv) --require-hashes -r requirements/dev.txt
+	@$(call install,.venv,--no-deps --require-hashes -r requirements/dev.txt)
 	@touch $@
 
 # Environments apart from .venv: the official SDK owns the import name mcp too, and the wheel is tried without the tools.
 .envs/%/.ready: requirements/%.txt | $(RUN)
 	@echo "Installing .envs/$* ..."
 	@.venv/bin/python -m venv --clear --without-pip .envs/$*
-	@$(call install,.envs/$*) --require-hashes -r $<
+	@$(call install,.envs/$*,--no-deps --require-hashes -r $<)
 	@touch $@
