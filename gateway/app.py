@@ -1,0 +1,56 @@
+"""The application: the edge, `/mcp`, and the routes beside it, over one set of services."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from fastapi import FastAPI
+from starlette.routing import Route
+
+from gateway.bootstrap import Services
+from gateway.health import health_routes
+from gateway.middleware import Edge
+from gateway.origins import Rules
+from gateway.version import VERSION
+from mcp.router import Router
+
+
+def create_app(services: Services) -> FastAPI:
+    """The ASGI application. Its lifespan keeps the services tidy and closes them."""
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        tidying = asyncio.get_running_loop().create_task(services.lifecycle.keep_tidy())
+        try:
+            yield
+        finally:
+            tidying.cancel()
+            with suppress(asyncio.CancelledError):
+                await tidying
+            await services.close()
+
+    app = FastAPI(
+        title="Super-Pi",
+        version=VERSION,
+        lifespan=lifespan,
+        redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
+        telemetry={"tracing": False, "metrics": False, "logs": False},
+    )
+    settings = services.settings
+    router = Router(
+        services.engine,
+        services.performer,
+        services.sessions,
+        services.lifecycle.flight,
+        settings.http,
+        services.lifecycle.is_draining,
+    )
+    # First in the list: nearly every request is for it, and a match ends the search.
+    app.router.routes.insert(0, Route("/mcp", endpoint=router, include_in_schema=False))
+    app.include_router(health_routes(services.lifecycle, services.session_store, services.performer.shell))
+    app.add_middleware(Edge, rules=Rules.of(settings.allowed_origins, settings.allowed_hosts))
+    return app

@@ -1,0 +1,107 @@
+"""Wiring: settings in, every adapter out as one frozen value. HTTP, stdio and tests start from the same one."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from gateway.lifecycle import Lifecycle
+from gateway.settings import Settings, SettingsError
+from gateway.store.conversations import SqlConversations
+from gateway.store.engine import Database, open_database
+from gateway.store.keys import SqlKeys
+from gateway.store.migrate import migrate
+from gateway.store.sessions import SqlSessions
+from gateway.version import VERSION
+from mcp.calls import Performer
+from mcp.catalogue import Catalogue, offer_of, standard_catalogue
+from mcp.flight import Flight
+from mcp.harness import registry
+from mcp.harness.definition import HarnessError
+from mcp.live import Sessions
+from mcp.protocol.engine import Engine
+from mcp.protocol.offer import ServerInfo
+from mcp.sessions import SessionStore
+from mcp.workspace.paths import Workspace
+from mcp.workspace.shell import Shell, probe_shell
+
+_log: Final = logging.getLogger("superpi.start")
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything a transport needs, and the way to close it."""
+
+    settings: Settings
+    engine: Engine
+    performer: Performer
+    sessions: Sessions
+    session_store: SessionStore
+    lifecycle: Lifecycle
+    database: Database
+
+    async def close(self) -> None:
+        """End what runs, write what is owed, and let go of the database."""
+        await self.lifecycle.close()
+        await self.database.close()
+
+
+async def build(settings: Settings, *, catalogue: Catalogue | None = None, local: bool = False) -> Services:
+    """Open the store, load the harnesses, find the sandbox, and put all of it together.
+
+    `local` is whether the caller is the machine's own user, as over stdio. Raises SettingsError for what an
+    operator has to mend, StoreUnavailable for a database that cannot be used.
+    """
+    harnesses = _harnesses(settings)
+    catalogue = catalogue or standard_catalogue(harnesses)
+    migrate(settings.database_url)
+    database = open_database(settings.database_url)
+    session_store = SqlSessions(database)
+    sessions = Sessions(
+        session_store,
+        _utc_now,
+        idle=timedelta(seconds=settings.session_idle_seconds),
+        most=settings.sessions_per_principal,
+    )
+    performer = Performer(
+        tools={tool.spec.name: tool for tool in catalogue.tools},
+        harnesses=harnesses,
+        default_harness=settings.harness,
+        workspace=Workspace(settings.workspace[0], settings.workspace[1:]),
+        shell=_shell(settings, local=local),
+        limits=settings.limits,
+        conversations=SqlConversations(database),
+        remote_mode=settings.remote_mode,
+    )
+    key = await SqlKeys(database).signing_key("cursor")
+    engine = Engine(offer_of(catalogue, _server(), performer.instructions()), (key,))
+    return Services(settings, engine, performer, sessions, session_store, Lifecycle(sessions, Flight()), database)
+
+
+def _harnesses(settings: Settings) -> registry.Registry:
+    try:
+        harnesses = registry.load(settings.harness_dir)
+    except HarnessError as error:
+        raise SettingsError(f"SUPERPI_HARNESS_DIR: {error}") from None
+    if harnesses.get(settings.harness) is None:
+        known = ", ".join(harness.id for harness in harnesses)
+        raise SettingsError(f"SUPERPI_HARNESS: there is no harness {settings.harness!r}; there are {known}")
+    return harnesses
+
+
+def _shell(settings: Settings, *, local: bool) -> Shell:
+    shell = probe_shell(settings.limits, allow_unsandboxed=settings.sandbox == "off", local=local)
+    _log.info("sandbox: %s. %s", shell.step.value, shell.why)
+    return shell
+
+
+def _server() -> ServerInfo:
+    return ServerInfo(
+        "superpi", "Super-Pi", VERSION, "Coding-agent tools over one workspace, under one permission policy."
+    )
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,50 @@
+"""Probes: `/livez` says that the process answers, `/readyz` whether it should be sent requests."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, Field
+
+from gateway.lifecycle import Lifecycle
+from gateway.store.faults import StoreUnavailable
+from mcp.sessions import SessionStore
+from mcp.workspace.shell import Shell
+
+
+class Health(BaseModel):
+    """What a probe answers."""
+
+    status: str = Field(description="ok, or why the server should be sent nothing now")
+
+
+class Readiness(Health):
+    """What `/readyz` answers."""
+
+    store: str = Field(description="ok, or what is wrong with the database")
+    sandbox: str = Field(description="the sandbox that commands run in")
+    sandbox_detail: str = Field(description="what that sandbox gives and lacks, in a sentence")
+
+
+def health_routes(lifecycle: Lifecycle, sessions: SessionStore, shell: Shell) -> APIRouter:
+    """The probes over one process."""
+    routes = APIRouter(tags=["health"])
+
+    @routes.get("/livez")
+    async def livez() -> Health:
+        """Whether the process answers. Asks nothing else, so that no outage elsewhere restarts it."""
+        return Health(status="ok")
+
+    @routes.get("/readyz", responses={503: {"model": Readiness}})
+    async def readyz(response: Response) -> Readiness:
+        """Whether the process should be sent requests: 503 while it drains or its database is away."""
+        store = "ok"
+        try:
+            await sessions.count()
+        except StoreUnavailable as error:
+            store = str(error)
+        status = "draining" if lifecycle.draining else "ok" if store == "ok" else "the database is away"
+        if status != "ok":
+            response.status_code = 503
+        return Readiness(status=status, store=store, sandbox=shell.step.value, sandbox_detail=shell.why)
+
+    return routes

@@ -1,0 +1,112 @@
+"""The listener: one socket, uvicorn on it, and a way out that loses no call.
+
+uvicorn closes its listener as soon as it is told to stop, so draining comes first: on the first SIGTERM or SIGINT
+new calls get 503 and running ones finish, then uvicorn stops. A second signal ends at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final
+
+import uvicorn
+
+from gateway.app import create_app
+from gateway.bootstrap import Services, build
+from gateway.lifecycle import Lifecycle
+from gateway.settings import Settings, SettingsError
+
+_log: Final = logging.getLogger("superpi.listener")
+
+_BACKLOG: Final = 2048
+_KEEP_ALIVE_SECONDS: Final = 75
+#: What uvicorn may still take for open connections once no call runs any more, in seconds.
+_CLOSE_SECONDS: Final = 2
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, without its own signal handlers: signals belong to the drain."""
+
+    def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
+        """Capture none."""
+        return nullcontext()
+
+
+async def serve(settings: Settings) -> None:
+    """Serve until a signal. Raises SettingsError for what an operator has to mend."""
+    if not settings.is_loopback:
+        raise SettingsError(
+            f"SUPERPI_HOST: {settings.host} can be reached from other machines, and this server asks for no token. "
+            "Set SUPERPI_HOST=127.0.0.1; to reach it from elsewhere use an SSH tunnel."
+        )
+    sock = _bind(settings)
+    services = await build(settings)
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    url = f"http://{host}:{sock.getsockname()[1]}/mcp"
+    await _run(services, sock, url)
+
+
+def _bind(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((settings.host, settings.port))
+    except OSError as error:
+        sock.close()
+        raise SettingsError(
+            f"SUPERPI_PORT: cannot listen on {settings.host}:{settings.port}: {error.strerror}. "
+            "Set SUPERPI_PORT to a free port, or to 0 for any."
+        ) from None
+    sock.listen(_BACKLOG)
+    sock.setblocking(False)  # noqa: FBT003 - the standard library's own signature
+    return sock
+
+
+async def _run(services: Services, sock: socket.socket, url: str) -> None:
+    config = uvicorn.Config(
+        create_app(services),
+        http="httptools",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=_CLOSE_SECONDS,
+    )
+    server = _Server(config)
+    _drain_on_signal(server, services.lifecycle, services.settings)
+    _announce(services.settings, url)
+    await server.serve(sockets=[sock])
+
+
+def _drain_on_signal(server: uvicorn.Server, lifecycle: Lifecycle, settings: Settings) -> None:
+    loop = asyncio.get_running_loop()
+    draining: list[asyncio.Task[None]] = []
+
+    async def drain() -> None:
+        await lifecycle.drain(delay=settings.drain_delay_seconds, deadline=settings.drain_seconds)
+        server.should_exit = True
+
+    def on_signal(name: str) -> None:
+        if draining:
+            _log.warning("%s again: ending at once", name)
+            server.should_exit = server.force_exit = True
+            return
+        _log.info("%s: finishing running calls", name)
+        draining.append(loop.create_task(drain()))
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal, number.name)
+
+
+def _announce(settings: Settings, url: str) -> None:
+    print(f"Super-Pi serves {url}", flush=True)  # noqa: T201 - the answer to the person who started it
+    print(f"Workspace: {settings.workspace[0]}", flush=True)  # noqa: T201
+    print(f"Connect a host: claude mcp add --transport http superpi {url}", flush=True)  # noqa: T201

@@ -1,0 +1,145 @@
+"""Settings: one frozen tree, read from the environment once at start and handed down.
+
+Every setting is an environment variable that starts with `SUPERPI_`; the groups `limits` and `http` put two
+underscores before the name of the number (`SUPERPI_LIMITS__TOOL_SECONDS`). docs/settings.md lists them all.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import platformdirs
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from auth.permissions import Mode
+from mcp.limits import Limits
+from mcp.router import HttpLimits
+
+PREFIX: Final = "SUPERPI_"
+_NESTED: Final = "__"
+_DAY: Final = 24 * 3600
+
+
+class SettingsError(Exception):
+    """A setting that cannot be used; the message has one line a fault, each naming the variable."""
+
+
+def _paths(value: Any) -> Any:
+    return [part for part in value.split(os.pathsep) if part] if isinstance(value, str) else value
+
+
+def _words(value: Any) -> Any:
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def _mode(value: Any) -> Any:
+    labels = {mode.label: mode for mode in Mode}
+    if isinstance(value, str) and value not in labels:
+        raise ValueError(f"must be one of {', '.join(labels)}")
+    return labels.get(value, value)
+
+
+def _folder(path: Path) -> Path:
+    real = path.expanduser().absolute()
+    if not real.is_dir():
+        raise ValueError(f"{path} is not a folder")
+    return real.resolve()
+
+
+_Folder = Annotated[Path, AfterValidator(_folder)]
+_Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
+
+
+class Settings(BaseSettings):
+    """Everything an operator decides."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_nested_delimiter=_NESTED, frozen=True, extra="forbid", validate_default=True
+    )
+
+    host: str = Field("127.0.0.1", description="Address to listen on; loopback only.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes any free one.")
+    workspace: Annotated[tuple[_Folder, ...], NoDecode, BeforeValidator(_paths), Field(min_length=1)] = Field(
+        (Path(),),
+        description="The workspace folder. Further folders after a colon are extra roots that only mode full reaches.",
+    )
+    data_dir: Path = Field(
+        default_factory=lambda: platformdirs.user_data_path("superpi", appauthor=False),
+        description="Folder of the server's own database.",
+    )
+    harness: str = Field("super-pi-code", description="Harness of connections that ask for none.")
+    harness_dir: _Folder | None = Field(None, description="Folder of a team's own harness files.")
+    remote_mode: Annotated[Mode, BeforeValidator(_mode)] = Field(
+        Mode.WORKSPACE_WRITE, description="Highest mode of calls over HTTP: read_only, workspace_write or full."
+    )
+    sandbox: Literal["auto", "off"] = Field(
+        "auto", description="auto takes the first sandbox that works; off runs commands without one."
+    )
+    allowed_origins: _Words = Field(
+        (), description="Origins of web pages that may call, besides loopback, separated by commas; * allows all."
+    )
+    allowed_hosts: _Words = Field(
+        (), description="Host names that requests may name, besides loopback, separated by commas; * allows all."
+    )
+    session_idle_seconds: int = Field(30 * _DAY, ge=1, description="A session ends this long after its last use.")
+    sessions_per_principal: int = Field(1000, ge=1, description="Beyond it the principal's idlest session ends.")
+    drain_seconds: float = Field(25.0, ge=0, description="How long running calls may take to finish at shutdown.")
+    drain_delay_seconds: float = Field(
+        0.0, ge=0, description="How long the listener stays open at shutdown, answering 503, for load balancers."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe record logged.")
+    log_format: Literal["text", "json"] = Field("text", description="Form of the log on stderr.")
+    limits: Limits = Field(default_factory=Limits, description="Bounds of the tools.")
+    http: HttpLimits = Field(default_factory=HttpLimits, description="Bounds of the HTTP transport.")
+
+    @property
+    def database_url(self) -> str:
+        """Where the server keeps its own data."""
+        return f"sqlite:///{self.data_dir / 'superpi.db'}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the address."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def load(**overrides: Any) -> Settings:
+    """The settings of the environment, with `overrides` before them. Raises SettingsError."""
+    try:
+        return Settings(**{name: value for name, value in overrides.items() if value is not None})
+    except ValidationError as error:
+        raise SettingsError("\n".join(_sentence(fault) for fault in error.errors(include_url=False))) from None
+
+
+def unknown_variables(environment: list[str]) -> list[str]:
+    """Variables that look like settings and are none: usually a typing error."""
+    known = set(variables())
+    return sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
+
+
+def variables() -> dict[str, tuple[str, Any]]:
+    """Every environment variable with its description and default."""
+    found: dict[str, tuple[str, Any]] = {}
+    for name, field in Settings.model_fields.items():
+        group = getattr(field.annotation, "__dataclass_fields__", None)
+        if group is None:
+            found[f"{PREFIX}{name.upper()}"] = (field.description or "", field.get_default(call_default_factory=True))
+            continue
+        for member, item in group.items():
+            variable = f"{PREFIX}{name.upper()}{_NESTED}{member.upper()}"
+            found[variable] = (f"{field.description} ", item.default)
+    return found
+
+
+def _sentence(fault: Any) -> str:
+    variable = PREFIX + _NESTED.join(str(step).upper() for step in fault["loc"] if not isinstance(step, int))
+    return f"{variable}: {fault['msg']}"

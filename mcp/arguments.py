@@ -1,0 +1,48 @@
+"""Validating a call's arguments against the tool's schema, with faults in words that a model can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import jsonschema_rs
+
+from mcp.protocol.offer import Accepted, ArgumentCheck, Rejected
+from mcp.tools.base import Tool
+
+_MOST_FAULTS: Final = 10
+
+
+def argument_check(tool: Tool) -> ArgumentCheck:
+    """The validator of one tool: tolerated shapes are normalized first, then the schema decides.
+
+    Raises ValueError when the tool's own schema is not valid JSON Schema 2020-12.
+    """
+    # The mask keeps a caller's values out of the sentences: they may be secrets, or megabytes.
+    validator = jsonschema_rs.Draft202012Validator(dict(tool.spec.input_schema), mask="the value")
+    normalize = tool.normalize
+
+    def check(arguments: Mapping[str, Any]) -> Accepted | Rejected:
+        normal = normalize(arguments)
+        if validator.is_valid(normal):
+            return Accepted(normal)
+        faults = [_sentence(error) for error in validator.iter_errors(normal)]
+        return Rejected(tuple(faults[:_MOST_FAULTS]))
+
+    return check
+
+
+def _sentence(error: jsonschema_rs.ValidationError) -> str:
+    path = _path(error.instance_path)
+    return f"{path}: {error.message}" if path else error.message
+
+
+def _path(steps: list[str | int]) -> str:
+    """`["edits", 0, "old_text"]` as `edits[0].old_text`."""
+    text = ""
+    for step in steps:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            text += f".{step}" if text else step
+    return text

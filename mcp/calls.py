@@ -1,0 +1,125 @@
+"""Performing effects: the one place where a decided call touches the world.
+
+Every effect of every transport comes through `Performer.perform`. A tool runs only after the permission policy
+said yes, under a time limit, with a context that holds nothing of the server's own. What fails unexpectedly is
+logged under a reference and answered with that reference alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, assert_never
+
+from auth.caller import Caller, Transport
+from auth.permissions import Cap, Deny, Layer, Mode, Need, Policy, decide_tool
+from mcp.conversations import ConversationStore
+from mcp.harness.definition import Harness
+from mcp.harness.registry import Registry
+from mcp.limits import Limits
+from mcp.protocol.content import Text, ToolResult
+from mcp.protocol.effects import (
+    Broken,
+    CallTool,
+    Complete,
+    Completion,
+    Effect,
+    GetPrompt,
+    ListResources,
+    NotFound,
+    Prompt,
+    ReadResource,
+    ResourcePage,
+    Value,
+)
+from mcp.protocol.state import State
+from mcp.tools.base import Tool, ToolContext
+from mcp.tools.refusal import refusal_result
+from mcp.workspace.paths import Workspace
+from mcp.workspace.shell import Shell
+
+_log: Final = logging.getLogger("superpi.calls")
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Who calls and on what: the caller, the connection's state, and its session where it has one."""
+
+    caller: Caller
+    state: State
+    session: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Performer:
+    """Everything that effects need. `remote_mode` caps callers over HTTP; stdio is the machine's own user."""
+
+    tools: Mapping[str, Tool]
+    harnesses: Registry
+    default_harness: str
+    workspace: Workspace
+    shell: Shell
+    limits: Limits
+    conversations: ConversationStore
+    remote_mode: Mode
+
+    async def perform(self, effect: Effect, connection: Connection) -> Value:
+        """Perform one effect. Never raises but for cancellation."""
+        try:
+            return await self._perform(effect, connection)
+        except Exception:
+            reference = secrets.token_hex(4)
+            _log.exception("effect failed", extra={"reference": reference, "effect": type(effect).__name__})
+            return Broken(reference)
+
+    async def _perform(self, effect: Effect, connection: Connection) -> Value:
+        match effect:
+            case CallTool():
+                return await self._call(effect, connection)
+            case ReadResource(uri=uri):
+                return await self._read(uri, connection)
+            case ListResources(after=after, limit=limit):
+                return await self._list(connection, after, limit)
+            case GetPrompt(name=name, arguments=arguments):
+                return self._prompt(name, arguments)
+            case Complete():
+                return await self._complete(effect, connection)
+            case _:
+                assert_never(effect)
+
+    def policy(self, connection: Connection) -> Policy:
+        """The permission policy of a connection's direct calls."""
+        harness = self.harness(connection)
+        caps = [Cap(Layer.HARNESS, harness.mode)]
+        if connection.caller.transport is Transport.HTTP:
+            caps.append(Cap(Layer.REMOTE, self.remote_mode))
+        return Policy(harness.id, frozenset(harness.tools), tuple(caps), tuple(harness.rules))
+
+    def harness(self, connection: Connection) -> Harness:
+        """The harness of a connection: its session's, else the configured one."""
+        chosen = self.harnesses.get(connection.state.harness or self.default_harness)
+        # A team may have removed a harness that a stored session still names.
+        return chosen or self.harnesses[self.default_harness]
+
+    async def _call(self, effect: CallTool, connection: Connection) -> ToolResult:
+        tool = self.tools[effect.name]
+        policy = self.policy(connection)
+        decision = decide_tool(policy, effect.name, tool.need)
+        if isinstance(decision, Deny):
+            return refusal_result(effect.name, decision)
+        context = ToolContext(self._reach(policy), policy, self.limits, self.shell, connection.caller.principal)
+        if tool.need is Need.EXECUTE:
+            return await tool.run(context, effect.arguments)
+        try:
+            async with asyncio.timeout(self.limits.tool_seconds):
+                return await tool.run(context, effect.arguments)
+        except TimeoutError:
+            text = f"{effect.name} was stopped after {self.limits.tool_seconds:g} s. Ask for less at once."
+            return ToolResult((Text(text),), is_error=True)
+
+    def _reach(self, policy: Policy) -> Workspace:
+        """The workspace as far as the mode reaches: its extra roots belong to `full`."""
+        return self.workspace if policy.mode is Mode.FULL else replace(self.workspace, extra=())

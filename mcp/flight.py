@@ -1,0 +1,64 @@
+"""Calls in flight: which tasks run for which connection, so that they can be cancelled and waited for.
+
+A task is found by its connection and request id, and two calls may share an id: claude.ai numbers every request
+1 and pools chats in one session. So a cancellation by id acts only when exactly one call has that id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from mcp.protocol.wire import RequestId
+
+T = TypeVar("T")
+
+
+class Flight:
+    """The running calls of one process. For use on one event loop."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, dict[asyncio.Task[Any], RequestId]] = {}
+
+    def start(self, connection: str, id: RequestId, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Run `work` as a call of that connection."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._calls.setdefault(connection, {})[task] = id
+        task.add_done_callback(lambda done: self._landed(connection, done))
+        return task
+
+    def cancel(self, connection: str, id: RequestId) -> bool:
+        """Cancel the one call with that id; False when there is none, or more than one."""
+        found = [task for task, own in self._calls.get(connection, {}).items() if own == id and type(own) is type(id)]
+        if len(found) != 1:
+            return False
+        return found[0].cancel()
+
+    def cancel_all(self, connection: str | None = None) -> None:
+        """Cancel every call of a connection; of all connections without one."""
+        chosen = list(self._calls) if connection is None else [connection]
+        for name in chosen:
+            for task in list(self._calls.get(name, {})):
+                task.cancel()
+
+    async def landed(self, deadline: float) -> bool:
+        """Wait until no call runs, at most `deadline` seconds; True when none does."""
+        tasks = [task for calls in self._calls.values() for task in calls]
+        if not tasks:
+            return True
+        _, running = await asyncio.wait(tasks, timeout=deadline)
+        return not running
+
+    def busy(self, connection: str) -> bool:
+        """Whether a call of that connection runs."""
+        return connection in self._calls
+
+    def __len__(self) -> int:
+        return sum(len(calls) for calls in self._calls.values())
+
+    def _landed(self, connection: str, task: asyncio.Task[Any]) -> None:
+        calls = self._calls[connection]
+        del calls[task]
+        if not calls:
+            del self._calls[connection]

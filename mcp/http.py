@@ -1,0 +1,103 @@
+"""The bytes of the HTTP transport: reading a request, writing an answer. Knows ASGI and no method of MCP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mcp.protocol import codec
+from mcp.protocol.errors import HttpRefusal
+from mcp.protocol.wire import RequestId
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Headers = tuple[tuple[bytes, bytes], ...]
+
+_JSON: Final = (b"content-type", b"application/json")
+_EVENTS: Final = (b"content-type", b"text/event-stream")
+#: Asks proxies not to hold events back (HM-8).
+_UNBUFFERED: Final = (b"x-accel-buffering", b"no")
+KEEP_ALIVE: Final = b": keep-alive\r\n\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An answer that HTTP gives itself. `id` is of the request it answers, where that is known."""
+
+    refusal: HttpRefusal
+    id: RequestId | None = None
+    headers: Headers = field(default=())
+
+
+def header_values(scope: Scope, name: bytes) -> list[str]:
+    """Every value of a request header, in order; `name` in lower case."""
+    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+
+
+def only_header(scope: Scope, name: bytes) -> str | None:
+    """The one value of a request header that lists: several lines count as one, joined by commas (RFC 9110)."""
+    values = header_values(scope, name)
+    return ", ".join(values) if values else None
+
+
+async def read_body(receive: Receive, *, most: int, seconds: float) -> bytes | HttpRefusal | None:
+    """The request body of at most `most` bytes; None when the client left before it was whole."""
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return None
+                chunk = message.get("body", b"")
+                size += len(chunk)
+                if size > most:
+                    return HttpRefusal.BODY_TOO_LARGE
+                chunks.append(chunk)
+                if not message.get("more_body", False):
+                    return b"".join(chunks)
+    except TimeoutError:
+        return HttpRefusal.BODY_TIMEOUT
+
+
+async def send_json(send: Send, status: int, body: bytes, extra: Headers = ()) -> None:
+    """Answer with one JSON body."""
+    headers = [_JSON, (b"content-length", str(len(body)).encode()), *extra]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def send_empty(send: Send, status: int, extra: Headers = ()) -> None:
+    """Answer without a body."""
+    headers = [(b"content-length", b"0"), *extra]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def send_refusal(send: Send, refused: Refused) -> None:
+    """Answer with a refusal as a JSON-RPC error."""
+    error = {"code": refused.refusal.status, "message": refused.refusal.message}
+    body: dict[str, Any] = {"jsonrpc": "2.0", "error": error}
+    if refused.id is not None:
+        body["id"] = refused.id
+    await send_json(send, refused.refusal.status, codec.encode(body), refused.headers)
+
+
+async def start_events(send: Send, extra: Headers = ()) -> None:
+    """Open an event stream as the answer."""
+    await send({"type": "http.response.start", "status": 200, "headers": [_EVENTS, _UNBUFFERED, *extra]})
+
+
+async def send_event(send: Send, message: bytes, *, last: bool) -> None:
+    """Send one JSON-RPC message as an event."""
+    body = b"event: message\r\ndata: " + message + b"\r\n\r\n"
+    await send({"type": "http.response.body", "body": body, "more_body": not last})
+
+
+async def send_keep_alive(send: Send) -> None:
+    """Send a comment, so that no proxy takes a long call for a dead one."""
+    await send({"type": "http.response.body", "body": KEEP_ALIVE, "more_body": True})

@@ -1,0 +1,147 @@
+"""The stdio transport: the same engine over lines. One process is one connection.
+
+stdout carries nothing but messages, one a line (STD-1, STD-2): whatever else writes to it lands on stderr. Calls
+run side by side. At the end of input what still runs is cancelled after a short grace, and the process ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO, Final
+
+from auth.caller import Caller, Transport
+from mcp.calls import Connection, Performer
+from mcp.flight import Flight
+from mcp.protocol.effects import CancelRequested, Opened
+from mcp.protocol.engine import Engine, Step
+from mcp.protocol.errors import Reason, Refusal
+from mcp.protocol.state import State
+from mcp.protocol.wire import Reply, Response, parse
+from mcp.settling import Settling
+
+_log: Final = logging.getLogger("superpi.stdio")
+
+#: The one connection that a process on stdio has, as the name under which its calls are kept.
+_CONNECTION: Final = "stdio"
+#: How long calls may still run after the end of input, in seconds: enough for a script that pipes a few requests.
+_GRACE_SECONDS: Final = 1.0
+_KILL_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Where messages come from and go to. `longest` bounds a line, in bytes."""
+
+    source: IO[bytes]
+    write: Callable[[bytes], None]
+    longest: int
+
+
+def claim_stdout(longest: int) -> Lines:
+    """Take stdin and stdout for messages; from here on fd 1 is stderr for everybody else."""
+    private = os.dup(sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+    def write(line: bytes) -> None:
+        rest = memoryview(line)
+        while rest:
+            rest = rest[os.write(private, rest) :]
+
+    return Lines(sys.stdin.buffer, write, longest)
+
+
+class Stdio:
+    """The connection of one process. `harness` is the one chosen for its direct calls, empty for the default."""
+
+    def __init__(self, engine: Engine, performer: Performer, lines: Lines, *, principal: str, harness: str) -> None:
+        self._engine = engine
+        self._performer = performer
+        self._lines = lines
+        self._caller = Caller(principal, Transport.STDIO)
+        self._state = State(principal=principal, harness=harness)
+        self._flight = Flight()
+        self._answering: set[asyncio.Task[None]] = set()
+
+    async def serve(self) -> None:
+        """Answer lines until the end of input or of whoever reads the answers."""
+        arrived: asyncio.Queue[bytes | None] = asyncio.Queue()
+        _start_reader(self._lines, asyncio.get_running_loop(), arrived)
+        try:
+            while (line := await arrived.get()) is not None:
+                self._take(line)
+        except BrokenPipeError:
+            _log.info("the host closed the pipe")
+        await self._end()
+
+    def _take(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        if len(line) > self._lines.longest:
+            refusal = Refusal(Reason.INVALID_REQUEST, f"Invalid request: a line is over {self._lines.longest} bytes")
+            self._write(Reply((Response(None, refusal),)))
+            return
+        step = self._engine.receive(parse(line), self._state)
+        self._state = step.state
+        for fact in step.facts:
+            match fact:
+                case Opened(requested, revision):
+                    _log.debug("initialize asked for %r, agreed on %s", requested[:64], revision.value)
+                case CancelRequested(request_id):
+                    self._flight.cancel(_CONNECTION, request_id)
+        if step.effects:
+            task = asyncio.get_running_loop().create_task(self._settle(step))
+            self._answering.add(task)
+            task.add_done_callback(self._answering.discard)
+        elif step.reply is not None:
+            self._write(step.reply)
+
+    async def _settle(self, step: Step) -> None:
+        connection = Connection(self._caller, step.state)
+        settling = Settling(
+            self._engine,
+            step,
+            self._flight,
+            _CONNECTION,
+            lambda effect: self._performer.perform(effect, connection),
+        )
+        await settling.wait()
+        reply = settling.finish(owed=False).reply
+        if reply is not None:
+            with suppress(BrokenPipeError):
+                self._write(reply)
+
+    def _write(self, reply: Reply) -> None:
+        self._lines.write(reply.encode() + b"\n")
+
+    async def _end(self) -> None:
+        if self._answering:
+            await asyncio.wait(self._answering, timeout=_GRACE_SECONDS)
+        self._flight.cancel_all()
+        if self._answering:
+            await asyncio.wait(self._answering, timeout=_KILL_SECONDS)
+
+
+def _start_reader(lines: Lines, loop: asyncio.AbstractEventLoop, arrived: asyncio.Queue[bytes | None]) -> None:
+    """Read lines in a thread of their own: stdin may be a file, a pipe or a terminal, and only a thread reads all.
+
+    A line longer than allowed arrives cut just above the limit, so that memory stays bounded; its rest is skipped.
+    """
+
+    def read() -> None:
+        # The loop closes before this daemon thread ends when the host stops reading first.
+        with suppress(RuntimeError):
+            while line := lines.source.readline(lines.longest + 1):
+                while len(line) > lines.longest and not line.endswith(b"\n"):
+                    if not (rest := lines.source.readline(lines.longest)) or rest.endswith(b"\n"):
+                        break
+                loop.call_soon_threadsafe(arrived.put_nowait, line)
+            loop.call_soon_threadsafe(arrived.put_nowait, None)
+
+    threading.Thread(target=read, name="stdin", daemon=True).start()

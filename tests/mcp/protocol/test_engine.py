@@ -1,0 +1,478 @@
+"""The engine's answers, payload by payload."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from mcp.protocol.content import ToolResult
+from mcp.protocol.effects import Broken, CancelRequested, Cancelled, Completion, Opened, Outcome
+from mcp.protocol.engine import MAX_BATCH, Engine
+from mcp.protocol.revisions import HANDSHAKE, Revision, negotiate, supported_versions
+from mcp.protocol.state import State
+from tests.support.offers import ENGINE, OFFER, perform
+
+NEW = State()
+R1, R2, R3, R4 = HANDSHAKE
+
+
+def opened(revision=R3, **changes):
+    return State(revision=revision, initialized=True, **changes)
+
+
+def answer(message, state=None, engine=ENGINE):
+    """The reply to one message (any JSON value) as parsed JSON, or None."""
+    raw = message if isinstance(message, bytes) else json.dumps(message).encode()
+    reply, _ = engine.handle_message(raw, opened() if state is None else state, perform)
+    return None if reply is None else json.loads(reply)
+
+
+def request(method, params=None, id=1):
+    message = {"jsonrpc": "2.0", "id": id, "method": method}
+    return message if params is None else message | {"params": params}
+
+
+def call(name, **arguments):
+    return request("tools/call", {"name": name, "arguments": arguments})
+
+
+def initialize(version="2025-06-18", **params):
+    client = {"name": "test", "version": "1"}
+    return request("initialize", {"protocolVersion": version, "clientInfo": client, "capabilities": {}} | params)
+
+
+# --- the handshake
+
+
+@pytest.mark.parametrize(
+    ("requested", "agreed"),
+    [
+        ("2024-11-05", "2024-11-05"),
+        ("2025-03-26", "2025-03-26"),
+        ("2025-06-18", "2025-06-18"),
+        ("2025-11-25", "2025-11-25"),
+        ("2026-07-28", "2025-11-25"),
+        ("1999-01-01", "2025-11-25"),
+        ("", "2025-11-25"),
+        ("2025-06-18 ", "2025-11-25"),
+    ],
+)
+def test_initialize_agrees_on_the_requested_revision_or_the_newest(requested, agreed):
+    """LIFE-2, LIFE-3, LIFE-4: a version that is not spoken is no error."""
+    assert answer(initialize(requested), NEW)["result"]["protocolVersion"] == agreed
+    assert negotiate(requested).value == agreed
+
+
+def test_supported_versions_are_newest_first():
+    """The order in which a client should prefer them."""
+    assert supported_versions() == ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+
+
+def test_initialize_answers_what_the_server_is_and_offers():
+    """LIFE-1, in the newest revision with every field it knows."""
+    assert answer(initialize("2025-11-25"), NEW) == {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "result": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "completions": {}},
+            "serverInfo": {
+                "name": "superpi",
+                "title": "Super-Pi",
+                "version": "1.0",
+                "description": "A server.",
+                "websiteUrl": "https://example.org",
+            },
+            "instructions": "Be careful.",
+        },
+    }
+
+
+def test_the_oldest_revision_gets_only_the_fields_it_knows():
+    """Section 30: no title, no completions capability."""
+    result = answer(initialize("2024-11-05"), NEW)["result"]
+    assert result["serverInfo"] == {"name": "superpi", "version": "1.0"}
+    assert result["capabilities"] == {"tools": {}, "resources": {}, "prompts": {}}
+
+
+def test_initialize_keeps_who_the_client_is():
+    """What later revisions of a session need of its client is in the state, and in a fact for the log."""
+    step = ENGINE.receive(json.dumps(initialize("1999-01-01")).encode(), State(principal="local:a", harness="h"))
+    assert step.state == State(
+        "local:a", "h", Revision.R2025_11_25, {"name": "test", "version": "1"}, {}, initialized=False
+    )
+    assert step.facts == (Opened("1999-01-01", Revision.R2025_11_25),)
+
+
+def test_initialized_is_noted_once():
+    """The one change that the handshake's last message makes."""
+    note = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
+    before = replace(opened(), initialized=False)
+    assert ENGINE.handle_message(note, before, perform) == (None, opened())
+    assert ENGINE.handle_message(note, opened(), perform) == (None, opened())
+
+
+def test_a_second_initialize_agrees_anew():
+    """A proxy that shares one connection sends a second one (supergateway does)."""
+    step = ENGINE.receive(json.dumps(initialize("2024-11-05")).encode(), opened())
+    assert step.state.revision is R1
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        pytest.param({}, id="no version"),
+        pytest.param({"protocolVersion": 3}, id="a version that is a number"),
+        pytest.param({"protocolVersion": "2025-06-18", "capabilities": []}, id="capabilities that are a list"),
+        pytest.param({"protocolVersion": "2025-06-18", "clientInfo": "me"}, id="client info that is a string"),
+        pytest.param({"protocolVersion": "2025-06-18", "clientInfo": {"name": "x" * 20_000}}, id="a huge name"),
+    ],
+)
+def test_a_malformed_initialize_is_invalid_params_and_opens_nothing(params):
+    """Nothing is agreed on, so nothing changes."""
+    step = ENGINE.receive(json.dumps(request("initialize", params)).encode(), NEW)
+    assert json.loads(step.reply.encode())["error"]["code"] == -32602
+    assert (step.state, step.facts) == (NEW, ())
+
+
+@pytest.mark.parametrize("method", ["tools/list", "resources/read", "no/such"])
+def test_before_initialize_only_ping_is_answered(method):
+    """LIFE-7, LIFE-12."""
+    assert answer(request(method), NEW)["error"]["code"] == -32600
+    assert answer(request("ping"), NEW)["result"] == {}
+
+
+# --- JSON-RPC
+
+
+@pytest.mark.parametrize("id", [0, 1, -7, 2**53 + 1, "", "1", "é", "a" * 1000])
+def test_the_id_comes_back_as_it_was(id):
+    """RPC-5: value and JSON type."""
+    assert answer(request("ping", id=id)) == {"jsonrpc": "2.0", "id": id, "result": {}}
+
+
+@pytest.mark.parametrize("id", [None, True, False, 1.5, 1.0, [], {}, [1]])
+def test_other_ids_are_refused_without_one(id):
+    """RPC-2; an id that cannot be read is left out, not null (RPC-7)."""
+    reply = answer(request("ping", id=id))
+    assert (reply["error"]["code"], "id" in reply) == (-32600, False)
+
+
+@pytest.mark.parametrize(
+    ("raw", "code", "id"),
+    [
+        pytest.param(b"{", -32700, None, id="text that is not JSON"),
+        pytest.param(b"\xff", -32700, None, id="bytes that are not UTF-8"),
+        pytest.param(b"1", -32600, None, id="a number"),
+        pytest.param(b'"ping"', -32600, None, id="a string"),
+        pytest.param(b"null", -32600, None, id="null"),
+        pytest.param(b"{}", -32600, None, id="an empty object"),
+        pytest.param(b'{"jsonrpc":"1.0","id":4,"method":"ping"}', -32600, 4, id="another version of JSON-RPC"),
+        pytest.param(b'{"id":4,"method":"ping"}', -32600, 4, id="no version of JSON-RPC"),
+        pytest.param(b'{"jsonrpc":"2.0","id":4,"method":7}', -32600, 4, id="a method that is a number"),
+        pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"ping","params":[1]}', -32600, 4, id="params in an array"),
+        pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"ping","params":"x"}', -32600, 4, id="params in a string"),
+        pytest.param(b'{"jsonrpc":"2.0","id":4}', -32600, 4, id="neither a call nor an answer"),
+        pytest.param(b'{"jsonrpc":"2.0","id":4,"result":{},"error":{}}', -32600, 4, id="a result and an error"),
+        pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"ping","result":{}}', -32600, 4, id="a call with a result"),
+        pytest.param(b'{"jsonrpc":"2.0","result":{}}', -32600, None, id="an answer without an id"),
+        pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"no/such"}', -32601, 4, id="a method that does not exist"),
+        pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"server/discover"}', -32601, 4, id="a later era's method"),
+        pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"logging/setLevel"}', -32601, 4, id="a method not offered"),
+    ],
+)
+def test_refuses(raw, code, id):
+    """Section 28: the code, and the id where it could be read."""
+    reply = answer(raw)
+    assert reply == {"jsonrpc": "2.0", "error": reply["error"]} | ({} if id is None else {"id": id})
+    assert reply["error"]["code"] == code
+    assert reply["error"]["message"]
+
+
+def test_null_params_count_as_none():
+    """Some clients write them out."""
+    assert answer(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":null}')["result"] == {}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"method": "notifications/initialized"},
+        {"method": "notifications/cancelled", "params": {"requestId": 1}},
+        {"method": "notifications/cancelled", "params": {"requestId": None}},
+        {"method": "notifications/cancelled"},
+        {"method": "notifications/no/such"},
+        {"method": "tools/list"},
+        {"method": "initialize"},
+        {"id": 3, "result": {}},
+        {"id": 3, "error": {"code": 1, "message": "no"}},
+    ],
+)
+def test_never_answers(message):
+    """RPC-9: notifications, whatever they say, and answers to requests that we never made."""
+    assert answer({"jsonrpc": "2.0"} | message) is None
+    assert answer({"jsonrpc": "2.0"} | message, NEW) is None
+
+
+def test_a_cancellation_is_a_fact_with_the_id_as_sent():
+    """CAN-1: the transport knows what runs under it."""
+    raw = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"7"}}'
+    assert ENGINE.receive(raw, opened()).facts == (CancelRequested("7"),)
+
+
+# --- batches
+
+
+PING = request("ping")
+NOTE = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+ANSWER = {"jsonrpc": "2.0", "id": 9, "result": {}}
+
+
+@pytest.mark.parametrize("revision", [R1, R2, R3])
+def test_a_batch_is_answered_request_by_request(revision):
+    """BAT-1, BAT-4, BAT-7: one response a request in order, none for notifications, one for what is no message."""
+    batch = [request("ping", id="a"), NOTE, call("echo", text="hi"), 7, request("no/such", id=2)]
+    reply = answer(batch, opened(revision))
+    assert [(item.get("id"), item.get("error", {}).get("code")) for item in reply] == [
+        ("a", None),
+        (1, None),
+        (None, -32600),
+        (2, -32601),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("batch", "state"),
+    [
+        pytest.param([], opened(), id="an empty array"),
+        pytest.param([PING], opened(R4), id="on the first revision without batches"),
+        pytest.param([PING], NEW, id="before initialize"),
+        pytest.param([PING, initialize()], opened(), id="with initialize in it"),
+        pytest.param([PING, ANSWER], opened(), id="of requests and responses"),
+        pytest.param([PING] * (MAX_BATCH + 1), opened(), id="of too many"),
+    ],
+)
+def test_a_batch_is_refused_as_a_whole(batch, state):
+    """BAT-2, BAT-5, BAT-6, BAT-8: one error, not in an array."""
+    reply = answer(batch, state)
+    assert reply["error"]["code"] == -32600
+
+
+@pytest.mark.parametrize("batch", [[NOTE, NOTE], [ANSWER], [ANSWER, NOTE]])
+def test_a_batch_without_requests_gets_nothing(batch):
+    """BAT-3."""
+    assert answer(batch) is None
+
+
+# --- lists and pages
+
+
+@pytest.mark.parametrize(
+    ("method", "member", "revision", "fields"),
+    [
+        ("tools/list", "tools", R1, {"name", "description", "inputSchema"}),
+        ("tools/list", "tools", R2, {"name", "description", "inputSchema", "annotations"}),
+        (
+            "tools/list",
+            "tools",
+            R3,
+            {"name", "title", "description", "inputSchema", "outputSchema", "annotations"},
+        ),
+        ("prompts/list", "prompts", R2, {"name", "description", "arguments"}),
+        ("prompts/list", "prompts", R3, {"name", "title", "description", "arguments"}),
+        ("resources/list", "resources", R1, {"uri", "name", "description", "mimeType"}),
+        ("resources/list", "resources", R4, {"uri", "name", "title", "description", "mimeType"}),
+        ("resources/templates/list", "resourceTemplates", R1, {"uriTemplate", "name", "description", "mimeType"}),
+        (
+            "resources/templates/list",
+            "resourceTemplates",
+            R3,
+            {"uriTemplate", "name", "title", "description", "mimeType"},
+        ),
+    ],
+)
+def test_lists_hold_the_fields_of_the_revision(method, member, revision, fields):
+    """Section 30."""
+    result = answer(request(method), opened(revision))["result"]
+    assert set(result[member][0]) == fields
+    assert "nextCursor" not in result
+
+
+def pages(method, member, engine, state):
+    items, params = [], {}
+    for _ in range(20):
+        result = answer(request(method, params), state, engine)["result"]
+        assert len(result[member]) <= engine.page_size
+        items += result[member]
+        if "nextCursor" not in result:
+            return items
+        params = {"cursor": result["nextCursor"]}
+    raise AssertionError("the list does not end")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 6, 7, 100])
+@pytest.mark.parametrize(
+    ("method", "member"), [("tools/list", "tools"), ("resources/list", "resources"), ("prompts/list", "prompts")]
+)
+def test_pages_together_are_the_whole_list(method, member, size):
+    """PG-1, PG-3: whatever the size of a page; fixed resources first, then the conversations."""
+    whole = pages(method, member, ENGINE, opened())
+    assert pages(method, member, Engine(OFFER, (b"k",), size), opened()) == whole
+    assert len(whole) == {"tools": 2, "resources": 6, "prompts": 1}[member]
+
+
+def test_a_cursor_is_good_for_its_list_its_principal_and_its_key_alone():
+    """PG-2, PG-4: anything else is invalid params."""
+    small = Engine(OFFER, (b"k",), 1)
+    cursor = answer(request("tools/list"), opened(), small)["result"]["nextCursor"]
+
+    def outcome(method, cursor, state=None, engine=small):
+        reply = answer(request(method, {"cursor": cursor}), state or opened(), engine)
+        return reply["error"]["code"] if "error" in reply else "accepted"
+
+    assert outcome("tools/list", cursor) == "accepted"
+    assert outcome("tools/list", cursor, engine=Engine(OFFER, (b"new", b"k"), 1)) == "accepted"
+    assert outcome("resources/list", cursor) == -32602
+    assert outcome("tools/list", cursor, opened(principal="local:b")) == -32602
+    assert outcome("tools/list", cursor, engine=Engine(OFFER, (b"x",), 1)) == -32602
+    for bad in ("", "0", "AAAA", cursor[:-1] + ("A" if cursor[-1] != "A" else "B"), cursor + "A", "é", None, 3, {}):
+        if bad is not None:
+            assert outcome("tools/list", bad) == -32602
+
+
+# --- tools, prompts, resources, completion
+
+
+def test_a_tool_call_gives_text_and_structure():
+    """The whole result."""
+    assert answer(call("echo", text="hi"))["result"] == {
+        "content": [{"type": "text", "text": "hi"}],
+        "structuredContent": {"text": "hi"},
+    }
+
+
+def test_what_a_revision_does_not_know_becomes_what_it_does():
+    """Section 30: no structure and no links before 2025-06-18."""
+    new, old = (answer(call("rich", text="hi"), opened(revision))["result"] for revision in (R4, R1))
+    assert new == {
+        "content": [
+            {"type": "text", "text": "hi"},
+            {"type": "image", "data": "aGk=", "mimeType": "image/png"},
+            {"type": "resource_link", "uri": "file:///a", "name": "a", "title": "A"},
+        ],
+        "structuredContent": {"text": "hi"},
+        "isError": True,
+        "_meta": {"io.superpi/refusal": {"tool": "rich"}},
+    }
+    assert old["content"][2] == {"type": "text", "text": "A: file:///a"}
+    assert "structuredContent" not in old
+
+
+def test_bad_arguments_are_the_tools_error_in_words():
+    """TL-13: the model sees them and can mend them."""
+    result = answer(call("echo", text=7))["result"]
+    assert result == {
+        "content": [{"type": "text", "text": 'The arguments of echo are not valid:\n- "text" is a required property'}],
+        "isError": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "code"),
+    [
+        pytest.param("tools/call", {"name": "nope"}, -32602, id="a tool that does not exist"),
+        pytest.param("tools/call", {"name": 3}, -32602, id="a tool's name that is a number"),
+        pytest.param("tools/call", {}, -32602, id="no tool's name"),
+        pytest.param("tools/call", {"name": "echo", "arguments": []}, -32602, id="arguments in an array"),
+        pytest.param("prompts/get", {"name": "nope"}, -32602, id="a prompt that does not exist"),
+        pytest.param("prompts/get", {"name": "plan"}, -32602, id="a prompt without its argument"),
+        pytest.param("prompts/get", {"name": "plan", "arguments": {"goal": 3}}, -32602, id="an argument, no string"),
+        pytest.param("prompts/get", {"arguments": {}}, -32602, id="no prompt's name"),
+        pytest.param("resources/read", {}, -32602, id="no resource's URI"),
+        pytest.param("resources/read", {"uri": "superpi://nope"}, -32002, id="a resource that does not exist"),
+        pytest.param("completion/complete", {}, -32602, id="nothing to complete"),
+        pytest.param(
+            "completion/complete",
+            {"ref": {"type": "ref/tool", "name": "x"}, "argument": {"name": "a", "value": ""}},
+            -32602,
+            id="completion of another kind",
+        ),
+        pytest.param(
+            "completion/complete",
+            {"ref": {"type": "ref/prompt", "name": "plan"}, "argument": {"name": "a"}},
+            -32602,
+            id="completion without a value",
+        ),
+    ],
+)
+def test_refuses_params(method, params, code):
+    """Section 28, with words that name what is wrong."""
+    error = answer(request(method, params))["error"]
+    assert error["code"] == code
+    assert error.get("data") == ({"uri": params["uri"]} if code == -32002 else None)
+
+
+def test_a_prompt_is_rendered():
+    """The whole result."""
+    assert answer(request("prompts/get", {"name": "plan", "arguments": {"goal": "it"}}))["result"] == {
+        "description": "Plan it.",
+        "messages": [{"role": "user", "content": {"type": "text", "text": "Plan it."}}],
+    }
+
+
+def test_a_resource_may_have_several_contents():
+    """RS-3, RS-9."""
+    uri = "superpi://workspace/context"
+    assert answer(request("resources/read", {"uri": uri}))["result"] == {
+        "contents": [
+            {"uri": uri, "mimeType": "text/markdown", "text": "# Context"},
+            {"uri": uri, "blob": "aGk="},
+        ]
+    }
+
+
+def test_at_most_a_hundred_completions_go_out():
+    """CP-2."""
+    params = {"ref": {"type": "ref/prompt", "name": "plan"}, "argument": {"name": "goal", "value": "g"}}
+    completion = answer(request("completion/complete", params))["result"]["completion"]
+    assert completion == {"values": [f"g{n}" for n in range(100)], "total": 150, "hasMore": True}
+
+
+@pytest.mark.parametrize(("revision", "context"), [(R2, {}), (R3, {"other": "x"})])
+def test_completion_context_counts_from_2025_06_18(revision, context):
+    """CP-3."""
+    params = {
+        "ref": {"type": "ref/resource", "uri": "u"},
+        "argument": {"name": "id", "value": ""},
+        "context": {"arguments": {"other": "x"}},
+    }
+    step = ENGINE.receive(json.dumps(request("completion/complete", params)).encode(), opened(revision))
+    assert step.effects[0].context == context
+
+
+# --- outcomes
+
+
+def waiting():
+    return ENGINE.receive(json.dumps(call("echo", text="hi")).encode(), opened())
+
+
+def test_a_cancelled_request_gets_an_answer_only_where_one_is_owed():
+    """CAN-2: none on stdio; HTTP has to end its exchange."""
+    assert ENGINE.resume(waiting(), Outcome(0, Cancelled(owed=False))).reply is None
+    reply = ENGINE.resume(waiting(), Outcome(0, Cancelled(owed=True))).reply
+    assert json.loads(reply.encode())["error"]["code"] == -32800
+
+
+@pytest.mark.parametrize("value", [Broken("abc"), Completion(())])
+def test_a_fault_of_the_servers_own_is_an_internal_error(value):
+    """Also an outcome of a kind that the effect cannot have."""
+    reply = ENGINE.resume(waiting(), Outcome(0, value)).reply
+    assert json.loads(reply.encode())["error"]["code"] == -32603
+
+
+def test_an_outcome_that_nothing_waits_for_changes_nothing():
+    """A slot is filled once."""
+    done = ENGINE.resume(waiting(), Outcome(0, ToolResult(())))
+    assert ENGINE.resume(done, Outcome(0, Broken("late"))) == done
+    assert ENGINE.resume(done, Outcome(5, Broken("nowhere"))) == done

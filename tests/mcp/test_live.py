@@ -1,0 +1,196 @@
+"""Sessions in use, over the in-memory store: who finds them, when they end, and what they cost."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gateway.store.memory import MemorySessions
+from mcp.live import Sessions
+from mcp.protocol.revisions import Revision
+from mcp.protocol.state import State
+
+ALICE = State("local:alice", revision=Revision.R2025_06_18)
+BOB = replace(ALICE, principal="local:bob")
+IDLE = timedelta(hours=1)
+
+
+class Clock:
+    def __init__(self):
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self):
+        return self.now
+
+    def pass_by(self, **time):
+        self.now += timedelta(**time)
+
+
+class CountingStore(MemorySessions):
+    """The twin, counting how often it is asked."""
+
+    def __init__(self):
+        super().__init__()
+        self.finds = 0
+
+    async def find(self, id):
+        self.finds += 1
+        return await super().find(id)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def store():
+    return CountingStore()
+
+
+@pytest.fixture
+def sessions(store, clock):
+    return Sessions(store, clock, idle=IDLE, most=50)
+
+
+def another_process(store, clock, **options):
+    return Sessions(store, clock, **({"idle": IDLE, "most": 50} | options))
+
+
+async def test_an_id_has_256_random_bits_in_visible_ascii(sessions):
+    """SES-2."""
+    ids = {(await sessions.open(ALICE)).id for _ in range(100)}
+    assert len(ids) == 100
+    assert all(len(id) == 43 and all(0x21 <= ord(char) <= 0x7E for char in id) for id in ids)
+
+
+async def test_only_the_principal_that_opened_a_session_finds_it(sessions, store, clock):
+    """SES-7, warm and cold; a foreign id is as unknown as one that never was."""
+    session = await sessions.open(ALICE)
+    for finder in (sessions, another_process(store, clock)):
+        assert await finder.find(session.id, "local:bob") is None
+        assert await finder.find(session.id, "local:alice") == session
+        assert await finder.find("x" * 43, "local:alice") is None
+        assert await finder.find("x" * 10_000, "local:alice") is None
+        assert not await finder.end(session.id, "local:bob")
+
+
+async def test_a_warm_session_is_found_without_the_store(sessions, store):
+    """No round trip in the steady state."""
+    session = await sessions.open(ALICE)
+    for _ in range(100):
+        assert await sessions.find(session.id, "local:alice") == session
+    assert store.finds == 0
+
+
+async def test_a_session_goes_on_in_another_process(sessions, store, clock):
+    """With the state it had."""
+    session = await sessions.open(ALICE)
+    initialized = replace(ALICE, initialized=True)
+    await sessions.save(session, initialized)
+    found = await another_process(store, clock).find(session.id, "local:alice")
+    assert found.state == initialized
+
+
+async def test_the_last_call_to_change_the_state_wins(sessions):
+    """And a call that changed nothing overwrites nothing."""
+    session = await sessions.open(ALICE)
+    long = await sessions.find(session.id, "local:alice")
+    quick = await sessions.find(session.id, "local:alice")
+    await sessions.save(quick, replace(quick.state, initialized=True))
+    await sessions.save(long, long.state)
+    assert (await sessions.find(session.id, "local:alice")).state.initialized
+
+
+async def test_a_session_ends_when_it_was_idle_too_long(sessions, store, clock):
+    """Case C04: also one that is still warm; and its row is swept."""
+    session = await sessions.open(ALICE)
+    clock.pass_by(minutes=59)
+    assert await sessions.find(session.id, "local:alice")
+    clock.pass_by(minutes=59)
+    assert await sessions.find(session.id, "local:alice")
+    clock.pass_by(minutes=61)
+    assert await sessions.find(session.id, "local:alice") is None
+    await sessions.open(BOB)
+    clock.pass_by(minutes=61)
+    await sessions.tidy()
+    assert await store.count() == 0
+
+
+async def test_a_running_call_counts_as_use(sessions, store, clock):
+    """Case C04, also once the session has left memory elsewhere."""
+    session = await sessions.open(ALICE)
+    for _ in range(5):
+        clock.pass_by(minutes=30)
+        sessions.used(session.id)
+        await sessions.tidy()
+    assert await another_process(store, clock).find(session.id, "local:alice")
+
+
+async def test_use_is_written_about_once_a_minute_and_on_the_way_out(sessions, store, clock):
+    """So that another process judges idleness rightly."""
+    session = await sessions.open(ALICE)
+    clock.pass_by(seconds=30)
+    await sessions.find(session.id, "local:alice")
+    await sessions.tidy()
+    assert (await store.find(session.id)).last_seen == session.created
+    await sessions.flush()
+    assert (await store.find(session.id)).last_seen == clock.now
+
+
+async def test_an_idle_session_leaves_memory_and_lives_on(sessions, store, clock):
+    """An abandoned session costs a row."""
+    session = await sessions.open(ALICE)
+    clock.pass_by(minutes=2)
+    await sessions.tidy()
+    assert await sessions.find(session.id, "local:alice") == session
+    assert store.finds == 1
+
+
+async def test_use_of_a_session_that_was_pushed_out_of_memory_is_not_lost(store, clock):
+    """More sessions in use than fit still count as used."""
+    sessions = another_process(store, clock, warm=1)
+    first = await sessions.open(ALICE)
+    clock.pass_by(minutes=5)
+    await sessions.find(first.id, "local:alice")
+    await sessions.open(BOB)
+    await sessions.tidy()
+    assert (await store.find(first.id)).last_seen == clock.now
+
+
+async def test_an_ended_session_is_gone_for_every_process(sessions, store, clock):
+    """SES-4; ending it twice ends it once."""
+    session = await sessions.open(ALICE)
+    assert await sessions.end(session.id, "local:alice")
+    assert not await sessions.end(session.id, "local:alice")
+    assert await sessions.find(session.id, "local:alice") is None
+    assert await another_process(store, clock).find(session.id, "local:alice") is None
+
+
+async def test_a_session_that_ends_while_it_is_looked_up_does_not_come_back(store, clock):
+    """The row was read before it went; the cache must not keep it."""
+    sessions = another_process(store, clock)
+    session = await another_process(store, clock).open(ALICE)
+
+    class Interrupted(CountingStore):
+        async def find(self, id):
+            self.finds += 1
+            row = await store.find(id)
+            if self.finds == 1:
+                await sessions._end(id)
+            return row
+
+        async def end(self, id):
+            return await store.end(id)
+
+    sessions._store = Interrupted()
+    assert await sessions.find(session.id, "local:alice") is None
+
+
+async def test_beyond_the_cap_the_idlest_session_of_that_principal_ends(store, clock):
+    """Case C04: never a refusal, and nobody else's."""
+    sessions = another_process(store, clock, most=2, warm=1)
+    theirs = await sessions.open(BOB)
+    first, second, third = [await sessions.open(ALICE) for _ in range(3) if clock.pass_by(seconds=1) is None]
+    found = [await sessions.find(session.id, session.principal) for session in (theirs, first, second, third)]
+    assert [session is not None for session in found] == [True, False, True, True]
