@@ -25,7 +25,7 @@ from auth.wrappers import ASSIGNMENT, WRAPPERS, CommandLine, Program, Uncertain,
 #: More wrappers around wrappers, or more words that may be the program, are not looked through.
 MOST_LAYERS: Final = 32
 #: Characters that are read for one command, those of scripts in scripts counted each time.
-MOST_READ: Final = 4 * MOST_CHARACTERS
+MOST_READ: Final = 2 * MOST_CHARACTERS
 
 #: Shells, and programs that hand a command line to one with `-c`.
 _SHELLS: Final = frozenset({"bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "su", "script"})

@@ -149,6 +149,12 @@ _BUILT_IN: Final = {
 }
 
 
+def bound_tools(rule: Rule) -> tuple[str, ...]:
+    """The tools that the rule is about, the one it names first; `ANY_TOOL` alone for every tool."""
+    also = _DENIES_ALSO if rule.effect is Effect.DENY else _ALLOWS_ALSO
+    return (rule.tool, *also.get(rule.tool, ()))
+
+
 def decide_tool(policy: Policy, tool: str, need: Need) -> Decision:
     """Whether the connection may use the tool at all, whatever the path or the command."""
     if tool not in policy.tools:
@@ -223,9 +229,9 @@ def _by_rules(policy: Policy, tool: str, denies: Callable[[Rule], bool], unnamed
 
 def _rules_on(policy: Policy, tool: str, effect: Effect) -> tuple[Rule, ...]:
     """The rules with that effect that bind the tool, in an order that does not depend on theirs."""
-    also = _DENIES_ALSO if effect is Effect.DENY else _ALLOWS_ALSO
-    binding = {ANY_TOOL, tool} | {name for name, others in also.items() if tool in others}
-    found = [rule for rule in policy.rules if rule.effect is effect and rule.tool in binding]
+    found = [
+        rule for rule in policy.rules if rule.effect is effect and {tool, ANY_TOOL}.intersection(bound_tools(rule))
+    ]
     return tuple(sorted(found, key=lambda rule: (rule.match, rule.tool, rule.layer)))
 
 
