@@ -74,3 +74,9 @@ def test_every_relative_link_in_the_documentation_leads_to_a_file_of_the_reposit
         if not (page.parent / target).resolve().is_relative_to(ROOT) or not (page.parent / target).exists()
     ]
     assert dead == []
+
+
+def test_every_decision_page_is_in_the_list_of_decisions():
+    folder = ROOT / "docs" / "decisions"
+    listed = set(LINK.findall((folder / "README.md").read_text("utf-8")))
+    assert {page.name for page in folder.glob("[0-9]*.md")} == {name for name in listed if name[0].isdigit()}

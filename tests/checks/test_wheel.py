@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.environments import ROOT, environment
+from tests.support.mcp_http import McpHttp
+from tests.support.server import serving
+from tests.support.unprivileged import Launcher
 
 PACKAGES = ("auth", "gateway", "mcp", "migrations", "telemetry")
 IGNORED = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "dist", "build")
@@ -60,3 +63,14 @@ def test_the_installed_command_prints_its_help(installed, tmp_path):
     text = run([installed / "superpi", "--help"], tmp_path)
     assert "serve" in text
     assert "stdio" in text
+
+
+def test_the_installed_wheel_serves_and_reads(installed, tmp_path):
+    """Without the project on its path: what answers is the wheel."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "hello.txt").write_text("hello\n")
+    launcher = Launcher((str(installed / "python"),), {"PATH": f"{installed}:/usr/bin:/bin"})
+    with serving(launcher, workspace, tmp_path) as server, McpHttp(server.url) as client:
+        assert client.initialize()["serverInfo"]["name"] == "superpi"
+        assert client.text("read", path="hello.txt") == "hello\n"

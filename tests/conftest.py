@@ -1,0 +1,13 @@
+"""What holds for every test: the same environment on each machine, and properties without a stopwatch."""
+
+import os
+
+import hypothesis
+
+# A setting of whoever runs the tests must not become one of a server under test.
+for name in [name for name in os.environ if name.startswith("SUPERPI_")]:
+    del os.environ[name]
+
+# A busy machine is no failure: pytest-timeout bounds each test, not each example.
+hypothesis.settings.register_profile("superpi", deadline=None)
+hypothesis.settings.load_profile("superpi")
