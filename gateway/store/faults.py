@@ -1,0 +1,10 @@
+"""The one way in which persistence fails for reasons that are not bugs. Knows no database."""
+
+from __future__ import annotations
+
+
+class StoreUnavailable(Exception):  # noqa: N818 - a state of the world, like the 503 it becomes
+    """The database cannot be used now: missing, locked, damaged, read-only, full, closed.
+
+    The message is one sentence for an operator. It names the database as configured, without credentials.
+    """

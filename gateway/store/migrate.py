@@ -1,0 +1,150 @@
+"""Bringing a database to this version's schema, and telling where it stands.
+
+Any number of processes may call `migrate` at once: one of them does the work under a lock, the others find it
+done. Alembic is loaded only when there is work, since it costs more than everything else at start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, assert_never
+
+from sqlalchemy import Connection, Engine, inspect, text
+
+from gateway.store import engine
+from gateway.store.faults import StoreUnavailable
+from gateway.store.tables import metadata
+from migrations import FOLDER, revisions
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+_VERSION_TABLE: Final = "alembic_version"
+_CURRENT: Final = text("SELECT version_num FROM alembic_version")
+
+#: Seconds to wait for another process that migrates.
+_PATIENCE: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class UpToDate:
+    """The schema is the one this version needs."""
+
+    revision: str
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """The schema is older than `head`; `revision` is None for an empty database."""
+
+    revision: str | None
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class Newer:
+    """The schema was made by a version that knows more revisions than this one, up to `head`."""
+
+    revision: str
+    head: str
+
+
+Standing = UpToDate | Behind | Newer
+
+
+def explain(standing: Standing) -> str:
+    """One sentence for an operator: what is so and what to do."""
+    match standing:
+        case UpToDate(revision):
+            return f"The database schema is at revision {revision}, which is current."
+        case Behind(revision, head):
+            return f"The database schema is at revision {revision or 'none'}, not {head}: run `superpi migrate`."
+        case Newer(revision, head):
+            return (
+                f"The database schema is at revision {revision}, newer than this superpi knows ({head}): "
+                "install the newer superpi again. Nothing was changed."
+            )
+        case _:
+            assert_never(standing)
+
+
+def current_revision(url: str) -> str | None:
+    """The revision of the database at that URL; None when it is empty or missing. Raises StoreUnavailable."""
+    parsed = engine.parse(url)
+    if not engine.exists(parsed):
+        return None
+    with _connection(engine.looking(parsed), engine.name_of(parsed)) as connection:
+        return _revision(connection, engine.name_of(parsed))
+
+
+def check(url: str) -> Standing:
+    """Where the database stands, without touching it: neither the file nor its folder is made.
+
+    Raises StoreUnavailable.
+    """
+    return _standing(current_revision(url))
+
+
+def migrate(url: str) -> UpToDate | Newer:
+    """Bring the database to this version's schema in one transaction, making it when it is missing.
+
+    A newer one is left as it is. Raises StoreUnavailable.
+    """
+    standing = check(url)
+    if not isinstance(standing, Behind):
+        return standing
+    parsed = engine.parse(url)
+    name = engine.name_of(parsed)
+    engine.prepare(parsed, _PATIENCE)
+    with _connection(engine.migrating(parsed, _PATIENCE), name) as connection, connection.begin():
+        # SQLite holds the write lock from here on, so what is asked now stays so.
+        standing = _standing(_revision(connection, name))
+        return _upgrade(connection, standing) if isinstance(standing, Behind) else standing
+
+
+def configuration() -> Config:
+    """Alembic's configuration, without a file, as it is in the wheel too."""
+    from alembic.config import Config  # not needed by a process that finds its schema current
+
+    config = Config()
+    config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
+    return config
+
+
+def _upgrade(connection: Connection, standing: Behind) -> UpToDate:
+    from alembic import command
+
+    config = configuration()
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+    return UpToDate(standing.head)
+
+
+def _standing(revision: str | None) -> Standing:
+    known = revisions()
+    head = known[-1]
+    if revision == head:
+        return UpToDate(head)
+    if revision is None or revision in known:
+        return Behind(revision, head)
+    return Newer(revision, head)
+
+
+def _revision(connection: Connection, name: str) -> str | None:
+    tables = set(inspect(connection).get_table_names())
+    revision = connection.scalar(_CURRENT) if _VERSION_TABLE in tables else None
+    if revision is None and tables & metadata.tables.keys():
+        raise StoreUnavailable(f"The database {name} has tables but no revision: use an empty one.")
+    return revision
+
+
+@contextmanager
+def _connection(once: Engine, name: str) -> Iterator[Connection]:
+    """A connection of an engine that is used for nothing else."""
+    try:
+        with engine.failures_named(name), once.connect() as connection:
+            yield connection
+    finally:
+        once.dispose()

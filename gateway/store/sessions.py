@@ -1,0 +1,129 @@
+"""Sessions as rows: fills `mcp.sessions.SessionStore`. Knows no protocol beyond the fields of a state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from gateway.store import values
+from gateway.store.engine import Database, executing
+from gateway.store.tables import session as table
+from mcp.protocol.revisions import by_name
+from mcp.protocol.state import LogLevel, State
+from mcp.sessions import Session
+
+_INSERT: Final = insert(table)
+_FIND: Final = select(table).where(table.c.id == bindparam("key"))
+_IDLEST: Final = (
+    select(table.c.id)
+    .where(table.c.principal == bindparam("owner"))
+    .order_by(table.c.last_seen_at.desc(), table.c.id.desc())
+    .offset(bindparam("kept"))
+)
+_END_IDLEST: Final = delete(table).where(table.c.id.in_(_IDLEST))
+_SAVE: Final = update(table).where(table.c.id == bindparam("key"))
+_TOUCH: Final = (
+    update(table)
+    .where(table.c.id == bindparam("key"), table.c.last_seen_at < bindparam("seen"))
+    .values(last_seen_at=bindparam("seen"))
+)
+_END: Final = delete(table).where(table.c.id == bindparam("key"))
+_SWEEP: Final = delete(table).where(table.c.last_seen_at < bindparam("idle_since"))
+_COUNT: Final = select(func.count()).select_from(table)
+
+
+class SqlSessions:
+    """`SessionStore` on a database. Times must be aware and text `storable`, else ValueError."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def open(self, session: Session, *, most: int) -> None:
+        """One write transaction. Raises ValueError when the id is taken.
+
+        The new session always stays. On a database with many writers, sessions opened at the same moment may
+        exceed `most` until the next one opens.
+        """
+        row = _row(session)
+
+        def job(connection: Connection) -> None:
+            connection.execute(_END_IDLEST, {"owner": session.principal, "kept": max(most - 1, 0)})
+            connection.execute(_INSERT, row)
+
+        try:
+            await self._database.write(job)
+        except IntegrityError:
+            raise ValueError("the session id is taken") from None
+
+    async def find(self, id: str) -> Session | None:
+        """One statement. A row of a revision that this version does not speak counts as gone."""
+        if not values.storable(id):
+            return None
+        row = await self._database.read(lambda connection: connection.execute(_FIND, {"key": id}).one_or_none())
+        return None if row is None else _session(row)
+
+    async def save(self, id: str, state: State) -> None:
+        """One statement."""
+        if values.storable(id):
+            await self._database.write(executing(_SAVE, {"key": id, **_changing(state)}))
+
+    async def touch(self, seen: Mapping[str, datetime]) -> None:
+        """One transaction for all; in order of id, so that two touches never wait for each other in a circle."""
+        moments = sorted((id, values.utc(moment)) for id, moment in seen.items())
+        if rows := [{"key": id, "seen": moment} for id, moment in moments if values.storable(id)]:
+            await self._database.write(executing(_TOUCH, rows))
+
+    async def end(self, id: str) -> bool:
+        """One statement."""
+        if not values.storable(id):
+            return False
+        return await self._database.write(executing(_END, {"key": id})) > 0
+
+    async def sweep(self, idle_since: datetime) -> int:
+        """One statement, however many there are."""
+        return await self._database.write(executing(_SWEEP, {"idle_since": idle_since}))
+
+    async def count(self) -> int:
+        """One statement."""
+        return await self._database.read(lambda connection: connection.execute(_COUNT).scalar_one())
+
+
+def _row(session: Session) -> dict[str, Any]:
+    state = session.state
+    values.require_storable(session.id, state.principal, state.harness)
+    return {
+        "id": session.id,
+        "principal": state.principal,
+        "harness": state.harness,
+        "revision": state.revision and state.revision.value,
+        "client": state.client,
+        "capabilities": state.capabilities,
+        "created_at": session.created,
+        "last_seen_at": session.last_seen,
+        **_changing(state),
+    }
+
+
+def _changing(state: State) -> dict[str, Any]:
+    """The part of a state that `save` stores."""
+    return {"initialized": state.initialized, "log_level": state.log_level and state.log_level.value}
+
+
+def _session(row: Row[Any]) -> Session | None:
+    revision = None if row.revision is None else by_name(row.revision)
+    if revision is None and row.revision is not None:
+        return None
+    state = State(
+        principal=row.principal,
+        harness=row.harness,
+        revision=revision,
+        client=row.client,
+        capabilities=row.capabilities,
+        initialized=row.initialized,
+        log_level=None if row.log_level is None else LogLevel(row.log_level),
+    )
+    return Session(id=row.id, state=state, created=row.created_at, last_seen=row.last_seen_at)

@@ -1,0 +1,125 @@
+"""The declared schema. Knows no database product and no row's meaning; `migrations` must lead to exactly this."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    TypeDecorator,
+)
+
+from gateway.store import values
+
+metadata: Final = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+    }
+)
+
+
+class Moment(TypeDecorator[datetime]):
+    """An aware UTC time on every database; a naive one is refused with ValueError."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        """To UTC, because SQLite drops the offset."""
+        return None if value is None else values.utc(value)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        """SQLite gives naive UTC, PostgreSQL aware times in the connection's zone."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Document(TypeDecorator[Any]):
+    """A JSON value as text: keys keep their order, and what one database takes every database takes."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str:  # noqa: ARG002
+        """Encode; None is the JSON null."""
+        return values.dump(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:  # noqa: ARG002
+        """Decode."""
+        return None if value is None else values.load(value)
+
+
+def _id() -> Text:
+    """Ids compare by code point everywhere; a PostgreSQL locale would order them in its own way."""
+    return Text().with_variant(Text(collation="C"), "postgresql")
+
+
+session: Final = Table(
+    "session",
+    metadata,
+    Column("id", _id(), primary_key=True),
+    Column("principal", _id(), nullable=False),
+    Column("harness", Text, nullable=False),
+    Column("revision", Text),
+    Column("client", Document, nullable=False),
+    Column("capabilities", Document, nullable=False),
+    Column("initialized", Boolean, nullable=False),
+    Column("log_level", Text),
+    Column("created_at", Moment, nullable=False),
+    Column("last_seen_at", Moment, nullable=False),
+    # `id` makes the index enough to find a principal's idlest sessions.
+    Index(None, "principal", "last_seen_at", "id"),
+    Index(None, "last_seen_at"),
+)
+
+conversation: Final = Table(
+    "conversation",
+    metadata,
+    Column("id", _id(), primary_key=True),
+    Column("principal", _id(), nullable=False),
+    Column("harness", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    # No foreign key: a conversation outlives the session that started it.
+    Column("session", _id()),
+    Column("created_at", Moment, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+    Column("entries", Integer, nullable=False),
+    Index(None, "principal", "created_at", "id"),
+    Index(None, "session", "created_at", "id"),
+)
+
+entry: Final = Table(
+    "entry",
+    metadata,
+    Column("conversation", _id(), ForeignKey(conversation.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("ts", Moment, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("body", Document, nullable=False),
+)
+
+signing_key: Final = Table(
+    "signing_key",
+    metadata,
+    Column("id", _id(), primary_key=True),
+    Column("purpose", Text, nullable=False),
+    Column("secret", LargeBinary, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Index(None, "purpose", "created_at"),
+)

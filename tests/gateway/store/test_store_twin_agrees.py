@@ -1,0 +1,142 @@
+"""The in-memory twins and the database, operation by operation: the same answers to the same questions."""
+
+import asyncio
+import shutil
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from gateway.store.conversations import SqlConversations
+from gateway.store.engine import open_database
+from gateway.store.memory import MemoryConversations, MemorySessions
+from gateway.store.sessions import SqlSessions
+from mcp.conversations import Conversation
+from mcp.protocol.revisions import Revision
+from mcp.protocol.state import LogLevel, State
+from mcp.sessions import Session
+
+NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
+IDS = st.sampled_from(["a", "b", "B", "c", "d", "é", "🦀", "￿", "nul\0", "half\ud800"])
+PRINCIPALS = st.sampled_from(["local:alice", "local:alice", "local:alice", "local:bob", "local:bob", "\0"])
+MOMENTS = st.sampled_from([NOON + timedelta(microseconds=n) for n in range(-3, 20)] + [NOON.replace(tzinfo=None)])
+JSON = st.dictionaries(st.text(max_size=2), st.text(max_size=2) | st.floats() | st.lists(st.none(), max_size=1))
+STATES = st.builds(
+    State,
+    principal=PRINCIPALS,
+    harness=st.sampled_from(["", "super-pi-code"]),
+    revision=st.none() | st.sampled_from(Revision),
+    client=JSON,
+    capabilities=st.just({}),
+    initialized=st.booleans(),
+    log_level=st.none() | st.sampled_from(LogLevel),
+)
+SESSIONS = st.builds(Session, id=IDS, state=STATES, created=MOMENTS, last_seen=MOMENTS)
+CONVERSATIONS = st.builds(
+    Conversation,
+    id=IDS,
+    principal=PRINCIPALS,
+    harness=st.just("h"),
+    title=st.text(max_size=3),
+    session=st.none() | IDS,
+    created=MOMENTS,
+    updated=MOMENTS,
+)
+
+
+async def outcome(call):
+    """What a call came to: its value, or the kind of its refusal."""
+    try:
+        return "value", await call
+    except (ValueError, LookupError) as refusal:
+        return "refused", type(refusal)
+
+
+class Pair(RuleBasedStateMachine):
+    """Both stores live through the same history."""
+
+    template: Path
+
+    def __init__(self):
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.loop = asyncio.Runner()
+        self.database = open_database(f"sqlite:///{shutil.copy(self.template, self.folder.name)}", readers=1)
+        self.sessions = MemorySessions(), SqlSessions(self.database)
+        self.conversations = MemoryConversations(), SqlConversations(self.database)
+        self.after = None
+
+    def teardown(self):
+        self.loop.run(self.database.close())
+        self.loop.close()
+        self.folder.cleanup()
+
+    def agree(self, pair, method, *args, **kwargs):
+        """Ask both and compare; answers what they said."""
+        twin, rows = (self.loop.run(outcome(getattr(store, method)(*args, **kwargs))) for store in pair)
+        assert twin == rows
+        return twin
+
+    @rule(session=SESSIONS, most=st.integers(1, 3))
+    def open(self, session, most):
+        self.agree(self.sessions, "open", session, most=most)
+
+    @rule(id=IDS, state=STATES)
+    def save(self, id, state):
+        self.agree(self.sessions, "save", id, state)
+
+    @rule(seen=st.dictionaries(IDS, MOMENTS, max_size=3))
+    def touch(self, seen):
+        self.agree(self.sessions, "touch", seen)
+
+    @rule(id=IDS)
+    def end(self, id):
+        self.agree(self.sessions, "end", id)
+
+    @rule(idle_since=MOMENTS)
+    def sweep(self, idle_since):
+        self.agree(self.sessions, "sweep", idle_since)
+
+    @rule(id=IDS)
+    def find_session(self, id):
+        self.agree(self.sessions, "find", id)
+
+    @rule(conversation=CONVERSATIONS)
+    def start(self, conversation):
+        self.agree(self.conversations, "start", conversation)
+
+    @rule(id=IDS, ts=MOMENTS, kind=st.sampled_from(["user", "tool", "assistant", "\0"]), body=JSON)
+    def append(self, id, ts, kind, body):
+        self.agree(self.conversations, "append", id, ts, kind, body)
+
+    @rule(principal=PRINCIPALS, id=IDS, since=st.integers(-1, 3), limit=st.integers(0, 3))
+    def read(self, principal, id, since, limit):
+        self.agree(self.conversations, "find", principal, id)
+        self.agree(self.conversations, "entries", principal, id, since=since, limit=limit)
+
+    @rule(principal=PRINCIPALS, session=st.none() | IDS, limit=st.integers(0, 3), go_on=st.booleans())
+    def list(self, principal, session, limit, go_on):
+        after = self.after if go_on else None
+        kind, *page = self.agree(self.conversations, "list", principal, session=session, after=after, limit=limit)
+        if kind == "value":
+            self.after = page[0].after
+
+    @invariant()
+    def as_many(self):
+        self.agree(self.sessions, "count")
+
+
+@pytest.fixture
+def machine(template):
+    return type("PairOnTemplate", (Pair,), {"template": template})
+
+
+def test_the_twin_and_the_database_give_the_same_answers(machine):
+    slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
+    run_state_machine_as_test(
+        machine, settings=settings(max_examples=30, stateful_step_count=40, deadline=None, suppress_health_check=slow)
+    )
