@@ -217,8 +217,8 @@ async def test_microseconds_part_pages(conversations):
 
 
 NO_POSITIONS = [
-    "", ".", "x", "1", "1.", ".c", "01.c", "+1.c", "1e3.c", " 1.c", "\N{ARABIC-INDIC DIGIT ONE}.c", "-0.c", "1.\0", "1.\ud800",
-    "9" * 30 + ".c", "9" * 5000 + ".c", "-" + "9" * 30 + ".c", "nan.c",
+    "", ".", "x", "1", "1.", ".c", "01.c", "+1.c", "1e3.c", " 1.c", "\N{ARABIC-INDIC DIGIT ONE}.c", "-0.c",
+    "1.\0", "1.\ud800", "9" * 30 + ".c", "9" * 5000 + ".c", "-" + "9" * 30 + ".c", "nan.c",
 ]  # fmt: skip
 
 

@@ -1,0 +1,101 @@
+"""The history of the schema leads to the declared schema, in a line, and back."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine, inspect
+
+import migrations
+from gateway.store.migrate import configuration, migrate
+from gateway.store.tables import metadata
+
+
+@pytest.fixture
+def migrated(tmp_path):
+    """An engine on a database that the migrations made."""
+    url = f"sqlite:///{tmp_path}/migrated.db"
+    migrate(url)
+    engine = create_engine(url)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def declared(tmp_path):
+    """An engine on a database that the declared tables made."""
+    engine = create_engine(f"sqlite:///{tmp_path}/declared.db")
+    metadata.create_all(engine)
+    yield engine
+    engine.dispose()
+
+
+def reflected(engine):
+    """Everything that the database tells about its tables, but Alembic's own."""
+    inspector = inspect(engine)
+    ask = ("get_pk_constraint", "get_foreign_keys", "get_unique_constraints", "get_check_constraints", "get_indexes")
+    return {
+        name: {
+            "columns": [{**column, "type": str(column["type"])} for column in inspector.get_columns(name)],
+            **{question: getattr(inspector, question)(name) for question in ask},
+        }
+        for name in inspector.get_table_names()
+        if name != "alembic_version"
+    }
+
+
+def test_autogenerate_finds_no_difference_to_the_declared_tables(migrated):
+    with migrated.connect() as connection:
+        options = {"compare_type": True, "compare_server_default": True}
+        assert compare_metadata(MigrationContext.configure(connection, opts=options), metadata) == []
+
+
+def test_the_migrated_schema_reflects_as_the_declared_one(migrated, declared):
+    found = reflected(migrated)
+    assert found == reflected(declared)
+    assert set(found) == set(metadata.tables)
+
+
+def test_every_constraint_and_index_has_a_name_of_the_convention(migrated):
+    names = {
+        item["name"]
+        for table in reflected(migrated).values()
+        for item in (table["get_pk_constraint"], *table["get_foreign_keys"], *table["get_indexes"])
+    }
+    assert {name.partition("_")[0] for name in names} == {"pk", "fk", "ix"}
+
+
+def test_downgrading_to_nothing_and_upgrading_again_gives_the_same_schema(migrated):
+    before = reflected(migrated)
+    config = configuration()
+    with migrated.begin() as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "base")
+    assert reflected(migrated) == {}
+    with migrated.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+    assert reflected(migrated) == before
+
+
+def test_revisions_are_a_line_and_files_are_named_after_them():
+    script = ScriptDirectory.from_config(configuration())
+    line = [revision.revision for revision in script.walk_revisions()]
+    assert tuple(reversed(line)) == migrations.revisions()
+    assert script.get_heads() == [migrations.revisions()[-1]]
+
+
+def test_a_migration_does_not_import_the_declared_tables():
+    """It must do the same for ever, whatever the tables become."""
+    for file in (migrations.FOLDER / "versions").glob("*.py"):
+        assert "gateway" not in file.read_text()
+
+
+def test_the_package_holds_what_alembic_reads():
+    """So the wheel does, which packs the package whole."""
+    assert importlib.util.find_spec("migrations").origin == str(migrations.FOLDER / "__init__.py")
+    assert {Path(migrations.FOLDER, name).is_file() for name in ("env.py", "script.py.mako")} == {True}
