@@ -27,9 +27,9 @@ NAME: Final = "read"
 
 _DESCRIPTION: Final = (
     "Read a file of the workspace. Text comes back as it is, at most 2000 lines or 50 KiB at a time by default; when"
-    " lines are left off, the result says with which offset to go on. PNG, JPEG, GIF and WebP images come back as an image."
-    " Other binary files are refused with their type and size. Use grep to find the lines worth reading in a large"
-    " file, and ls for folders."
+    " lines are left off, the result says with which offset to go on. PNG, JPEG, GIF and WebP images come back as"
+    " images. Other binary files are refused with their type and size. Use grep to find the lines worth reading in"
+    " a large file, and ls for folders."
 )
 
 _INPUT: Final = {

@@ -158,7 +158,8 @@ def _merged(source: Source, edit: Edit, rows: tuple[int, int], span: tuple[int, 
     new = with_plain_line_ends(edit.new).split("\n")
     head = _common(old, new)
     tail = min(_common(old[::-1], new[::-1]), len(old) - head, len(new) - head)
-    middle = [(line, ending) for line in new[head : len(new) - tail]]
+    ends_of_middle = [*(end for _, end in kept[head : len(kept) - tail]), *[""] * len(new)]
+    middle = list(zip(new[head : len(new) - tail], ends_of_middle, strict=False))
     merged = [*kept[:head], *middle, *kept[len(kept) - tail :]]
     return "".join(line + (end or ending) for line, end in merged[:-1]) + merged[-1][0]
 

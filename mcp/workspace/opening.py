@@ -113,6 +113,12 @@ def resolve(where: Address, roots: Sequence[str]) -> Place:
     return place
 
 
+def open_resolved(where: Address, roots: Sequence[str]) -> tuple[int, Place]:
+    """Like `open_place` for an address in which `..` also leaves folders that do not exist."""
+    place = resolve(where, roots)
+    return open_exact(place, kernel.HANDLE), place
+
+
 def open_exact(place: Place, flags: int, mode: int = 0) -> int:
     """Open a place without following any link; `mode` is for O_CREAT."""
     folder = os.open(place.root, kernel.FOLDER)

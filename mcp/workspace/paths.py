@@ -18,7 +18,7 @@ from auth.permissions import Decision, Deny
 from mcp.faults import Fault
 from mcp.workspace import complaints, kernel
 from mcp.workspace.given import Address, address
-from mcp.workspace.opening import CHANGING, Place, nearest, open_deepest, open_exact, open_place, resolve
+from mcp.workspace.opening import CHANGING, Place, nearest, open_deepest, open_place, open_resolved, resolve
 
 #: Takes a policy path and answers whether it may be touched.
 Permit = Callable[[str], Decision]
@@ -163,15 +163,21 @@ class Workspace:
     def _existing(self, given: str, where: Address) -> tuple[int, Place] | Fault:
         """A handle on what the address names, in the spelling given or the only other that exists."""
         try:
-            try:
-                return open_place(where, self.roots)
-            except FileNotFoundError:
-                near = nearest(where, self.roots)
-                if near.name is None:
-                    return open_place(near.address, self.roots)
+            return open_place(where, self.roots)
+        except FileNotFoundError:
+            return self._existing_by_spelling(given, where)
         except OSError as error:
             return complaints.failed_open(given, error)
-        return complaints.missing(given, near.folder, near.name, near.entries)
+
+    def _existing_by_spelling(self, given: str, where: Address) -> tuple[int, Place] | Fault:
+        """A handle on the one thing that has this name in another spelling."""
+        try:
+            near = nearest(where, self.roots)
+            return open_resolved(near.address, self.roots)
+        except FileNotFoundError:
+            return complaints.missing(given, near.folder, near.name or "", near.entries)
+        except OSError as error:
+            return complaints.failed_open(given, error)
 
     def _readable(
         self, given: str, handle: int, place: Place, permit: Permit, *, directory: bool | None
@@ -212,15 +218,12 @@ class Workspace:
             return _regular(given, *open_place(where, self.roots))
         except FileNotFoundError:
             near = nearest(where, self.roots)
-        if near.name is None:
-            return _regular(given, *open_place(near.address, self.roots))
-        if not create:
-            return complaints.missing(given, near.folder, near.name, near.entries)
-        place = resolve(near.address, self.roots)
         try:
-            return _regular(given, open_exact(place, kernel.HANDLE), place)
+            return _regular(given, *open_resolved(near.address, self.roots))
         except FileNotFoundError:
-            return place, False
+            if not create:
+                return complaints.missing(given, near.folder, near.name or "", near.entries)
+            return resolve(near.address, self.roots), False
 
     def _policy_path(self, place: Place) -> str:
         """What the policy judges a place by."""
