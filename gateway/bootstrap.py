@@ -11,15 +11,17 @@ from gateway.lifecycle import Lifecycle
 from gateway.settings import Settings, SettingsError
 from gateway.store.conversations import SqlConversations
 from gateway.store.engine import Database, open_database
+from gateway.store.faults import StoreUnavailable
 from gateway.store.keys import SqlKeys
-from gateway.store.migrate import migrate
+from gateway.store.migrate import Newer, explain, migrate
 from gateway.store.sessions import SqlSessions
 from gateway.version import VERSION
 from mcp.calls import Performer
 from mcp.catalogue import Catalogue, offer_of, standard_catalogue
 from mcp.flight import Flight
 from mcp.harness import registry
-from mcp.harness.definition import HarnessError
+from mcp.harness.definition import Harness
+from mcp.harness.frontmatter import HarnessError
 from mcp.live import Sessions
 from mcp.protocol.engine import Engine
 from mcp.protocol.offer import ServerInfo
@@ -54,9 +56,11 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
     `local` is whether the caller is the machine's own user, as over stdio. Raises SettingsError for what an
     operator has to mend, StoreUnavailable for a database that cannot be used.
     """
-    harnesses = _harnesses(settings)
+    harnesses, default = _harnesses(settings)
     catalogue = catalogue or standard_catalogue(harnesses)
-    migrate(settings.database_url)
+    standing = migrate(settings.database_url)
+    if isinstance(standing, Newer):
+        raise StoreUnavailable(explain(standing))
     database = open_database(settings.database_url)
     session_store = SqlSessions(database)
     sessions = Sessions(
@@ -68,7 +72,7 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
     performer = Performer(
         tools={tool.spec.name: tool for tool in catalogue.tools},
         harnesses=harnesses,
-        default_harness=settings.harness,
+        default_harness=default,
         workspace=Workspace(settings.workspace[0], settings.workspace[1:]),
         shell=_shell(settings, local=local),
         limits=settings.limits,
@@ -76,19 +80,21 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
         remote_mode=settings.remote_mode,
     )
     key = await SqlKeys(database).signing_key("cursor")
-    engine = Engine(offer_of(catalogue, _server(), performer.instructions()), (key,))
+    engine = Engine(offer_of(catalogue, _server()), (key,))
     return Services(settings, engine, performer, sessions, session_store, Lifecycle(sessions, Flight()), database)
 
 
-def _harnesses(settings: Settings) -> registry.Registry:
+def _harnesses(settings: Settings) -> tuple[registry.Registry, Harness]:
+    """The harnesses, and the one of connections that ask for none."""
     try:
         harnesses = registry.load(settings.harness_dir)
     except HarnessError as error:
         raise SettingsError(f"SUPERPI_HARNESS_DIR: {error}") from None
-    if harnesses.get(settings.harness) is None:
-        known = ", ".join(harness.id for harness in harnesses)
+    default = harnesses.get(settings.harness)
+    if default is None:
+        known = ", ".join(harnesses.ids)
         raise SettingsError(f"SUPERPI_HARNESS: there is no harness {settings.harness!r}; there are {known}")
-    return harnesses
+    return harnesses, default
 
 
 def _shell(settings: Settings, *, local: bool) -> Shell:

@@ -17,9 +17,11 @@ from typing import Final, assert_never
 from auth.caller import Caller, Transport
 from auth.permissions import Cap, Deny, Layer, Mode, Need, Policy, decide_tool
 from mcp.conversations import ConversationStore
+from mcp.faults import Fault
 from mcp.harness.definition import Harness
 from mcp.harness.registry import Registry
 from mcp.limits import Limits
+from mcp.prompts import complete_prompt_argument, render_prompt
 from mcp.protocol.content import Text, ToolResult
 from mcp.protocol.effects import (
     Broken,
@@ -36,6 +38,13 @@ from mcp.protocol.effects import (
     Value,
 )
 from mcp.protocol.state import State
+from mcp.resources import (
+    TRANSCRIPT_TEMPLATE,
+    Sources,
+    complete_conversation,
+    list_conversations,
+    read_resource,
+)
 from mcp.tools.base import Tool, ToolContext
 from mcp.tools.refusal import refusal_result
 from mcp.workspace.paths import Workspace
@@ -59,7 +68,7 @@ class Performer:
 
     tools: Mapping[str, Tool]
     harnesses: Registry
-    default_harness: str
+    default_harness: Harness
     workspace: Workspace
     shell: Shell
     limits: Limits
@@ -70,7 +79,7 @@ class Performer:
         """Perform one effect. Never raises but for cancellation."""
         try:
             return await self._perform(effect, connection)
-        except Exception:
+        except Exception:  # noqa: BLE001 - one call's bug must not end the connection; it is logged and answered
             reference = secrets.token_hex(4)
             _log.exception("effect failed", extra={"reference": reference, "effect": type(effect).__name__})
             return Broken(reference)
@@ -80,11 +89,15 @@ class Performer:
             case CallTool():
                 return await self._call(effect, connection)
             case ReadResource(uri=uri):
-                return await self._read(uri, connection)
-            case ListResources(after=after, limit=limit):
-                return await self._list(connection, after, limit)
+                found = await read_resource(uri, self._sources(connection))
+                return (
+                    NotFound("There is no such resource here; resources/list names yours.") if found is None else found
+                )
+            case ListResources():
+                return await self._list(effect, connection)
             case GetPrompt(name=name, arguments=arguments):
-                return self._prompt(name, arguments)
+                rendered = render_prompt(self.harnesses, name, arguments)
+                return NotFound(rendered.message) if isinstance(rendered, Fault) else Prompt(*rendered)
             case Complete():
                 return await self._complete(effect, connection)
             case _:
@@ -92,17 +105,13 @@ class Performer:
 
     def policy(self, connection: Connection) -> Policy:
         """The permission policy of a connection's direct calls."""
-        harness = self.harness(connection)
-        caps = [Cap(Layer.HARNESS, harness.mode)]
-        if connection.caller.transport is Transport.HTTP:
-            caps.append(Cap(Layer.REMOTE, self.remote_mode))
-        return Policy(harness.id, frozenset(harness.tools), tuple(caps), tuple(harness.rules))
+        remote = connection.caller.transport is Transport.HTTP
+        return self.harness(connection).policy((Cap(Layer.REMOTE, self.remote_mode),) if remote else ())
 
     def harness(self, connection: Connection) -> Harness:
         """The harness of a connection: its session's, else the configured one."""
-        chosen = self.harnesses.get(connection.state.harness or self.default_harness)
         # A team may have removed a harness that a stored session still names.
-        return chosen or self.harnesses[self.default_harness]
+        return self.harnesses.get(connection.state.harness) or self.default_harness
 
     async def _call(self, effect: CallTool, connection: Connection) -> ToolResult:
         tool = self.tools[effect.name]
@@ -123,3 +132,38 @@ class Performer:
     def _reach(self, policy: Policy) -> Workspace:
         """The workspace as far as the mode reaches: its extra roots belong to `full`."""
         return self.workspace if policy.mode is Mode.FULL else replace(self.workspace, extra=())
+
+    async def _list(self, effect: ListResources, connection: Connection) -> ResourcePage | NotFound:
+        page = await list_conversations(
+            self.conversations,
+            connection.caller.principal,
+            session=connection.session,
+            after=effect.after,
+            limit=effect.limit,
+        )
+        return page or NotFound("The list cannot go on from there; begin it anew without a cursor.")
+
+    async def _complete(self, effect: Complete, connection: Connection) -> Completion | NotFound:
+        values: tuple[str, ...] | None = None
+        if effect.kind == "prompt":
+            values = complete_prompt_argument(
+                self.harnesses, effect.name, effect.argument, effect.value, effect.context
+            )
+        elif (effect.name, effect.argument) == (TRANSCRIPT_TEMPLATE, "id"):
+            values = await complete_conversation(self.conversations, connection.caller.principal, effect.value)
+        if values is None:
+            return NotFound(f"Nothing is known of the argument {effect.argument[:100]!r} of {effect.name[:100]!r}.")
+        return Completion(values)
+
+    def _sources(self, connection: Connection) -> Sources:
+        policy = self.policy(connection)
+        return Sources(
+            self._reach(policy),
+            self.workspace.root.name,
+            policy,
+            tuple(self.tools.values()),
+            self.shell,
+            self.limits,
+            self.conversations,
+            connection.caller.principal,
+        )
