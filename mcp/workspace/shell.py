@@ -6,77 +6,32 @@ A `Shell` is chosen once, at start, by `probe_shell`. Tools know only this modul
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from auth.permissions import Mode
 from mcp.faults import Fault
 from mcp.limits import Limits
+from mcp.workspace.sandbox import choose
+from mcp.workspace.sandbox_world import World
+from mcp.workspace.shell_command import Command, CommandResult, SandboxStep
+from mcp.workspace.shell_runner import CommandRunner
 
-
-class SandboxStep(enum.StrEnum):
-    """The rungs of the ladder, safest first."""
-
-    BUBBLEWRAP = "bubblewrap"
-    LANDLOCK = "landlock"
-    UNSANDBOXED = "unsandboxed"
-    UNAVAILABLE = "unavailable"
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One command. `root` is the real path of the workspace and the working directory; `timeout` is in seconds.
-
-    `hidden` and `frozen` are existing paths relative to `root` that the command must not read and must not
-    write; `pinned` are folders that it must not rename. Only the bubblewrap step can hold them. With `spool`
-    the full output of a truncated result is kept in the workspace.
-    """
-
-    argv: tuple[str, ...]
-    root: Path
-    mode: Mode
-    timeout: float
-    principal: str = "anonymous"
-    hidden: tuple[str, ...] = ()
-    frozen: tuple[str, ...] = ()
-    pinned: tuple[str, ...] = ()
-    spool: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class CommandResult:
-    """What a command came to: `exit_code` is 128+N after signal N, `duration` is in seconds.
-
-    `output` is the end of stdout and stderr in one stream, cleaned, within the limits; it is whole unless
-    `truncated`. Lines count from 1 to `total_lines`, `output` shows `first_line` to `last_line`; where it shows
-    only the end of one overlong line, `cut_line_bytes` is that line's size and otherwise 0. `total_bytes` is
-    the size of the whole cleaned output. `spool` is the path, relative to the workspace, of a file with all of
-    it, or with its beginning when `spool_capped`.
-    """
-
-    exit_code: int
-    output: str
-    duration: float
-    timed_out: bool
-    truncated: bool
-    total_lines: int
-    total_bytes: int
-    first_line: int
-    last_line: int
-    cut_line_bytes: int = 0
-    spool: str | None = None
-    spool_capped: bool = False
-
+__all__ = ["Command", "CommandResult", "Runner", "SandboxStep", "Shell", "probe_shell", "unavailable"]
 
 #: Runs one command to its end. Cancelling the task ends every process of the command before it returns.
 Runner = Callable[[Command], Awaitable[CommandResult | Fault]]
 
+_UNAVAILABLE = (
+    "Commands cannot be run on this server: it has no sandbox to run them in. Whoever runs the server can install "
+    "bubblewrap and allow user namespaces, or use a Linux kernel with Landlock, or set SUPERPI_SANDBOX=off to run "
+    "commands without a sandbox. The other tools work."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """The shell of this server: which step of the ladder it is, and `why` as one sentence for operators."""
+    """The shell of this server: which step of the ladder it is, and `why` in a sentence or two for operators."""
 
     step: SandboxStep
     why: str
@@ -92,7 +47,7 @@ class Shell:
         return await self.runner(command)
 
 
-def unavailable(why: str, message: str) -> Shell:
+def unavailable(why: str, message: str = _UNAVAILABLE) -> Shell:
     """A shell that refuses every command with that message."""
 
     async def refuse(_command: Command) -> CommandResult | Fault:
@@ -102,10 +57,22 @@ def unavailable(why: str, message: str) -> Shell:
 
 
 def probe_shell(
-    limits: Limits,  # noqa: ARG001
+    limits: Limits,
     *,
-    allow_unsandboxed: bool,  # noqa: ARG001
-    local: bool,  # noqa: ARG001
+    allow_unsandboxed: bool,
+    local: bool,
+    readable: tuple[Path, ...] = (),
+    private: tuple[Path, ...] = (),
+    only: SandboxStep | None = None,
 ) -> Shell:
-    """The first step of the ladder that works here, found by running its real profile once."""
-    return unavailable("No sandbox is built in yet.", "Commands cannot be run: no sandbox is built in yet.")
+    """The first step of the ladder that works here, found by running its real profile once (it blocks for that).
+
+    Where no sandbox works, commands run without one if `allow_unsandboxed`, or if `local`: then the caller is the
+    machine's own user. `readable` are more paths that commands may read, `private` the server's own (its data
+    folder), which none may reach. `only` tries no other step.
+    """
+    world = World(tuple(readable), tuple(path.resolve() for path in private))
+    choice = choose(world, allow_unsandboxed=allow_unsandboxed, local=local, only=only)
+    if choice.sandbox is None:
+        return unavailable(choice.why)
+    return Shell(choice.sandbox.step, choice.why, CommandRunner(choice.sandbox, limits).run)
