@@ -1,0 +1,72 @@
+"""What a connection may do here and why, as data: the tool loadout. Pure.
+
+`tools/list` is the same for everybody; this says which of those tools are refused to this connection, by which
+part of the policy, and what the others are bound to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from auth.permissions import ANY_TOOL, Deny, Mode, Need, Policy, Rule, bound_tools, decide_tool
+from auth.refusals import refusal_data, refusal_text
+from auth.rules import rule_text
+from mcp.protocol.offer import ToolSpec
+from mcp.workspace.shell import SandboxStep
+
+_BUILT_IN: Final = (
+    "Never show the content of .env files; .env.example may be read.",
+    "Never write below .git/ at any depth, nor below .superpi/ at the root.",
+)
+
+_REACH: Final = {
+    (Need.READ, Mode.READ_ONLY): "reads in the workspace",
+    (Need.READ, Mode.WORKSPACE_WRITE): "reads in the workspace",
+    (Need.READ, Mode.FULL): "reads in the workspace and the extra roots",
+    (Need.WRITE, Mode.WORKSPACE_WRITE): "writes in the workspace",
+    (Need.WRITE, Mode.FULL): "writes in the workspace and the extra roots",
+    (Need.EXECUTE, Mode.READ_ONLY): "runs with the workspace read-only and without a network",
+    (Need.EXECUTE, Mode.WORKSPACE_WRITE): "runs with the workspace writable and without a network",
+    (Need.EXECUTE, Mode.FULL): "runs with the workspace writable and with a network",
+}
+#: What the reach of a command is worth on each step of the sandbox.
+_STEPS: Final = {
+    SandboxStep.BUBBLEWRAP: "Commands are confined, and paths that rules deny are hidden from them.",
+    SandboxStep.LANDLOCK: "Commands are confined; paths that rules deny inside the workspace are not hidden from them.",
+    SandboxStep.UNSANDBOXED: "Commands are not confined: they reach whatever the server's user reaches.",
+    SandboxStep.UNAVAILABLE: "Commands cannot be run.",
+}
+
+
+def loadout(
+    policy: Policy, tools: Iterable[tuple[ToolSpec, Need]], *, workspace: str, step: SandboxStep, why: str
+) -> dict[str, Any]:
+    """The loadout as a JSON object.
+
+    `workspace` is the name by which users know it, `step` and `why` are the shell's. Whatever it says about a tool
+    as a whole, a single call can still be refused for its path or its command.
+    """
+    return {
+        "harness": policy.harness,
+        "mode": policy.mode.label,
+        "caps": [{"layer": cap.layer.value, "mode": cap.mode.label} for cap in policy.caps],
+        "workspace": workspace,
+        "tools": [_tool(policy, spec, need) for spec, need in tools],
+        "rules": [rule_text(rule) for rule in policy.rules] + list(_BUILT_IN),
+        "sandbox": {"step": step.value, "means": _STEPS[step], "why": why},
+    }
+
+
+def _tool(policy: Policy, spec: ToolSpec, need: Need) -> dict[str, Any]:
+    described = {"name": spec.name, "title": spec.title}
+    decision = decide_tool(policy, spec.name, need)
+    if isinstance(decision, Deny):
+        refusal = refusal_data(spec.name, decision)
+        return described | {"allowed": False, "refusal": dict(refusal), "message": refusal_text(spec.name, decision)}
+    rules = [rule_text(rule) for rule in policy.rules if _binds(rule, spec.name)]
+    return described | {"allowed": True, "reach": _REACH[need, policy.mode], "rules": rules}
+
+
+def _binds(rule: Rule, tool: str) -> bool:
+    return bool({tool, ANY_TOOL}.intersection(bound_tools(rule)))
