@@ -16,8 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from auth.permissions import Mode
-from mcp.limits import Limits
-from mcp.router import HttpLimits
+from mcp.limits import HttpLimits, Limits
 
 PREFIX: Final = "SUPERPI_"
 _NESTED: Final = "__"

@@ -1,4 +1,4 @@
-"""The numbers that bound the tools. Each is a setting; these are the defaults."""
+"""The numbers that bound the tools and the HTTP transport. Each is a setting; these are the defaults."""
 
 from __future__ import annotations
 
@@ -24,3 +24,17 @@ class Limits:
     shells: int = 8
     shells_per_principal: int = 4
     spool_bytes: int = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class HttpLimits:
+    """Bounds of the transport; sizes in bytes, times in seconds.
+
+    `stream_after` is how long a call may take before its answer becomes a stream with a comment every
+    `keep_alive`.
+    """
+
+    body_bytes: int = 4 * 1024 * 1024
+    body_seconds: float = 30.0
+    stream_after: float = 10.0
+    keep_alive: float = 15.0

@@ -27,6 +27,7 @@ from mcp.accept import Form, accepted, is_json
 from mcp.calls import Connection, Performer
 from mcp.flight import Flight
 from mcp.http import Receive, Refused, Scope, Send
+from mcp.limits import HttpLimits
 from mcp.live import Sessions
 from mcp.protocol import revisions
 from mcp.protocol.effects import CancelRequested, Opened
@@ -46,20 +47,6 @@ OK: Final = 200
 _ALLOW: Final = ((b"allow", b"POST, DELETE"),)
 #: Bodies above this are parsed in a thread, so that a large one does not hold up everybody else.
 _PARSE_INLINE_BYTES: Final = 256 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class HttpLimits:
-    """Bounds of the transport; sizes in bytes, times in seconds.
-
-    `stream_after` is how long a call may take before its answer becomes a stream with a comment every
-    `keep_alive`.
-    """
-
-    body_bytes: int = 4 * 1024 * 1024
-    body_seconds: float = 30.0
-    stream_after: float = 10.0
-    keep_alive: float = 15.0
 
 
 @dataclass(frozen=True, slots=True)
