@@ -18,7 +18,7 @@ from mcp.faults import Fault
 from mcp.workspace.processes import Launch
 from mcp.workspace.sandbox_programs import OpenProgram, drop_to
 from mcp.workspace.sandbox_seccomp import namespaced_filter
-from mcp.workspace.sandbox_world import ROOT_LINKS, User, World, can_enter, passwd, reaches, rlimits, user_for
+from mcp.workspace.sandbox_world import ROOT_LINKS, User, World, enters, passwd, reaches, rlimits, user_for
 from mcp.workspace.shell_command import Command, SandboxStep
 
 #: Size of the private /tmp and /dev/shm of a command, in bytes; they are memory.
@@ -100,7 +100,7 @@ class Bubblewrap:
     def explain(self, command: Command) -> str | None:
         """Why a command could not be started, when that is something that its user can mend."""
         user = user_for(command.root)
-        if user is None or can_enter(user, command.root):
+        if user is None or all(enters(user, folder) for folder in (command.root, *command.root.parents)):
             return None
         return (
             f"Commands cannot run here: the server is root and runs commands as uid {user.uid}, to whom a folder "
@@ -153,8 +153,9 @@ def _masks(command: Command, world: World, user: User | None) -> Iterator[str]:
     kinds |= dict.fromkeys([*command.hidden, *own], "hide")
     for name in sorted(kinds, key=lambda name: name.split("/")):
         path = command.root / name
-        covered = any(kinds.get(str(above)) == "hide" for above in Path(name).parents)
-        if covered or path.is_symlink() or not os.path.lexists(path) or not reaches(user, command.root, path):
+        above = {kinds.get(str(folder)) for folder in Path(name).parents if str(folder) != name}
+        covered = "hide" in above or ("freeze" in above and kinds[name] != "hide")
+        if covered or not reaches(user, command.root, path) or path.is_symlink() or not path.exists():
             continue
         match kinds[name]:
             case "pin":

@@ -147,18 +147,14 @@ def user_for(root: Path) -> User | None:
 
 
 def reaches(user: User | None, root: Path, path: Path) -> bool:
-    """Whether the user could get at a path below `root` at all, by the folders from `root` down to it."""
-    folders = [folder for folder in path.parents if folder.is_relative_to(root)]
-    return user is None or all(_enters(user, folder) for folder in folders)
+    """Whether the user gets from `root` to a path below it, by the folders on the way."""
+    return all(enters(user, folder) for folder in path.parents if folder.is_relative_to(root))
 
 
-def can_enter(user: User | None, root: Path) -> bool:
-    """Whether the user gets to the folder at all."""
-    return user is None or all(_enters(user, folder) for folder in (root, *root.parents))
-
-
-def _enters(user: User, folder: Path) -> bool:
-    """By the mode; access control lists say more, so where there is one the answer is yes."""
+def enters(user: User | None, folder: Path) -> bool:
+    """Whether the user gets into a folder: by its mode, or, where access control lists say more, perhaps."""
+    if user is None:
+        return os.access(folder, os.X_OK)
     status = folder.stat()
     shift = 6 if status.st_uid == user.uid else 3 if status.st_gid == user.gid else 0
     return bool(status.st_mode >> shift & 1) or "system.posix_acl_access" in os.listxattr(folder)

@@ -1,0 +1,195 @@
+"""The tool `bash`: a shell command in the workspace, in the sandbox of this server."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from auth.permissions import Deny, Mode, Need, Policy, decide_command, denied_globs
+from mcp.faults import Fault
+from mcp.limits import Limits
+from mcp.protocol.content import Text, ToolResult
+from mcp.protocol.offer import ToolAnnotations, ToolSpec
+from mcp.tools.arguments import with_whole_numbers
+from mcp.tools.base import Tool, ToolContext
+from mcp.tools.refusal import refusal_result
+from mcp.tools.results import failed, succeeded
+from mcp.workspace.sandbox_masks import Masks, find_masks
+from mcp.workspace.shell import Command, CommandResult
+
+NAME: Final = "bash"
+#: The key of the machine-readable part of a failed command, which has no structured result, in `_meta`.
+META_KEY: Final = "io.superpi/command"
+#: The kernel takes 131,072 bytes in one argument (MAX_ARG_STRLEN); the rest is for what goes around it.
+MOST_COMMAND_BYTES: Final = 120_000
+_LIMITS: Final = Limits()
+
+#: What git runs when somebody uses the repository outside the sandbox later; the rest of .git stays writable.
+_FROZEN: Final = (".superpi", ".git/hooks", ".git/config", ".git/config.worktree")
+
+_DESCRIPTION: Final = (
+    "Run a bash command in the workspace root. stdout and stderr come back in one stream, in order; there is no stdin "
+    "and no terminal. Every call is a new shell: variables and `cd` do not last, files do. Only the last 2000 lines or "
+    "50 KiB are shown; all of it is then kept in a file that the result names, for read and grep. The call ends when "
+    "the command ends, and what it left in the background is killed. What a command may change, and whether it has "
+    "network, depends on the mode. Prefer read, grep, find and ls over cat, grep, find and ls."
+)
+
+SPEC: Final = ToolSpec(
+    name=NAME,
+    title="Run a shell command",
+    description=_DESCRIPTION,
+    input_schema={
+        "type": "object",
+        "properties": {
+            "command": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": MOST_COMMAND_BYTES,
+                "description": "The command, as after `bash -c`. It may have several lines.",
+            },
+            "timeout": {
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "maximum": _LIMITS.shell_seconds_max,
+                "description": (
+                    f"Seconds (not milliseconds) after which the command and all it started is killed. Default "
+                    f"{_LIMITS.shell_seconds:g}, at most {_LIMITS.shell_seconds_max:g}."
+                ),
+            },
+        },
+        "required": ["command"],
+        "additionalProperties": False,
+    },
+    output_schema={
+        "type": "object",
+        "properties": {
+            "output": {"type": "string", "description": "The end of stdout and stderr; all of it unless truncated."},
+            "exit_code": {"type": "integer", "description": "0; other codes are errors and not structured."},
+            "duration": {"type": "number", "minimum": 0, "description": "Seconds."},
+            "truncated": {"type": "boolean", "description": "Whether earlier output was left off."},
+            "timed_out": {"type": "boolean"},
+            "spool": {
+                "type": ["string", "null"],
+                "description": "When truncated: the file with all output, relative to the workspace root.",
+            },
+        },
+        "required": ["output", "exit_code", "duration", "truncated", "timed_out", "spool"],
+        "additionalProperties": False,
+    },
+    annotations=ToolAnnotations(read_only=False, destructive=True, idempotent=False, open_world=True),
+)
+
+
+async def run(ctx: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+    """Run `command`, for at most `timeout` seconds."""
+    script = arguments["command"]
+    decision = decide_command(ctx.policy, NAME, script)
+    if isinstance(decision, Deny):
+        return refusal_result(NAME, decision)
+    timeout = arguments.get("timeout", ctx.limits.shell_seconds)
+    if (fault := _unfit(script, timeout, ctx.limits)) is not None:
+        return failed(fault, NAME)
+    masks = await asyncio.to_thread(_masks, ctx) if ctx.shell.masks else Masks()
+    if isinstance(masks, Fault):
+        return failed(masks, NAME)
+    command = Command(
+        argv=("bash", "-c", script),
+        root=ctx.workspace.root,
+        mode=ctx.policy.mode,
+        timeout=timeout,
+        principal=ctx.principal,
+        hidden=masks.hidden,
+        frozen=masks.frozen,
+        pinned=masks.pinned,
+    )
+    result = await ctx.shell.run(command)
+    return failed(result, NAME) if isinstance(result, Fault) else _answer(result, timeout, ctx.limits)
+
+
+def _unfit(script: str, timeout: float, limits: Limits) -> Fault | None:
+    """What is wrong with a call beyond what a schema can say."""
+    if not 0 < timeout <= limits.shell_seconds_max:
+        most = f"{limits.shell_seconds_max:g}"
+        return Fault(f"timeout must be more than 0 and at most {most} seconds; without it, {limits.shell_seconds:g}.")
+    try:
+        size = len(script.encode())
+    except UnicodeEncodeError:
+        return Fault("The command holds half of a surrogate pair, which is no character. Nothing was run.")
+    if size > MOST_COMMAND_BYTES:
+        return Fault(
+            f"The command has {size:,} bytes, and {MOST_COMMAND_BYTES:,} fit. Write it to a file and run the file."
+        )
+    return Fault("The command holds a NUL character. Nothing was run.") if "\0" in script else None
+
+
+def _masks(ctx: ToolContext) -> Masks | Fault:
+    """What the sandbox covers up for this call: what rules deny, and what others would run later."""
+    root = ctx.workspace.root
+    may_write = ctx.policy.mode is not Mode.READ_ONLY
+    found = find_masks(root, denied_globs(ctx.policy, Need.READ), _rules_on_writing(ctx.policy) if may_write else ())
+    if isinstance(found, Fault) or not may_write:
+        return found
+    kept = tuple(name for name in (*_FROZEN, ".git") if (root / name).exists() and not (root / name).is_symlink())
+    frozen = tuple(name for name in kept if name != ".git" or (root / name).is_file())
+    pinned = tuple(name for name in kept if name not in frozen)
+    return Masks(found.hidden, (*found.frozen, *frozen), (*found.pinned, *pinned))
+
+
+def _rules_on_writing(policy: Policy) -> tuple[str, ...]:
+    """Globs of what must not be written, without the built-in ones: a command may well run `git commit`."""
+    built_in = denied_globs(replace(policy, rules=()), Need.WRITE)
+    return tuple(glob for glob in denied_globs(policy, Need.WRITE) if glob not in built_in)
+
+
+def _answer(result: CommandResult, timeout: float, limits: Limits) -> ToolResult:
+    notes = [*_left_off(result, limits), *_ending(result, timeout, limits)]
+    shown = result.output.removesuffix("\n")
+    text = "\n\n".join([shown or "(no output)", *notes])
+    fields = {
+        "exit_code": result.exit_code,
+        "duration": round(result.duration, 3),
+        "truncated": result.truncated,
+        "timed_out": result.timed_out,
+        "spool": result.spool,
+    }
+    if result.exit_code == 0 and not result.timed_out:
+        return succeeded(text, {"output": result.output, **fields})
+    return ToolResult((Text(text),), is_error=True, meta={META_KEY: fields})
+
+
+def _left_off(result: CommandResult, limits: Limits) -> list[str]:
+    """What is not shown, and where it is; nothing when nothing was left off."""
+    if not result.truncated:
+        return []
+    if result.cut_line_bytes:
+        size = f"{len(result.output.encode()):,} of {result.cut_line_bytes:,} bytes"
+        what = f"Only the end of line {result.last_line:,} of {result.total_lines:,} is shown: {size}."
+    else:
+        what = f"Only lines {result.first_line:,} to {result.last_line:,} of {result.total_lines:,} are shown."
+    if result.spool is None:
+        return [f"[{what} The rest was not kept; send the output to a file to keep it.]"]
+    kept = f"The first {limits.spool_bytes:,} bytes are" if result.spool_capped else "All output is"
+    return [f"[{what} {kept} in {result.spool}: use read or grep on it.]"]
+
+
+def _ending(result: CommandResult, timeout: float, limits: Limits) -> list[str]:
+    """How it ended, unless it ended well."""
+    if result.timed_out:
+        most = f"{limits.shell_seconds_max:g}"
+        what = f"Timed out after {timeout:g} s: the command and everything it started was killed"
+        return [f"[{what}, and its output until then is above. A longer timeout can be given, up to {most} s.]"]
+    return [f"[exit code {result.exit_code}{_signal(result.exit_code)}]"] if result.exit_code else []
+
+
+def _signal(code: int) -> str:
+    try:
+        return f", killed by {signal.Signals(code - 128).name}"
+    except ValueError:
+        return ""
+
+
+TOOL: Final = Tool(SPEC, Need.EXECUTE, run, with_whole_numbers("timeout"))
