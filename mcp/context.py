@@ -81,7 +81,7 @@ def _list(workspace: Workspace, policy: Policy, tool: str, halt: Halt) -> _Listi
 
 def _files(listing: _Listing | Fault) -> tuple[str, ...]:
     if isinstance(listing, Fault):
-        return (_not_shown(listing),)
+        return (_not_shown(listing, "listing"),)
     if not listing.paths:
         return ("There are none that are not ignored.",)
     head = counted(len(listing.paths)) if listing.whole else f"More than {counted(len(listing.paths))}"
@@ -94,7 +94,7 @@ def _files(listing: _Listing | Fault) -> tuple[str, ...]:
 
 async def _instructions(workspace: Workspace, policy: Policy, listing: _Listing | Fault) -> tuple[str, ...]:
     if isinstance(refused := decide_tool(policy, "read", Need.READ), Deny):
-        return (_not_shown(Fault(refused.reason, refused)),)
+        return (_not_shown(Fault(refused.reason, refused), "read"),)
     paths = candidates(() if isinstance(listing, Fault) else listing.paths)
     files = await asyncio.to_thread(_read_all, workspace, policy, paths[:MOST_FILES])
     return instruction_lines(files, left_out=len(paths[MOST_FILES:]))
@@ -117,14 +117,15 @@ def _read(workspace: Workspace, policy: Policy, path: str) -> Instruction | None
 
 async def _git(workspace: Workspace, policy: Policy, shell: Shell, limits: Limits, principal: str) -> tuple[str, ...]:
     if isinstance(refused := decide_tool(policy, "read", Need.READ), Deny):
-        return (_not_shown(Fault(refused.reason, refused)),)
+        return (_not_shown(Fault(refused.reason, refused), "read"),)
     if shell.step in {SandboxStep.UNSANDBOXED, SandboxStep.UNAVAILABLE}:
         return ("Not shown: a repository can make git run programs, and there is no sandbox here to run them in.",)
     seconds = min(_GIT_SECONDS, limits.tool_seconds)
     command = Command(ARGV, workspace.root, Mode.READ_ONLY, seconds, principal=principal, spool=False)
     result = await shell.run(command)
-    return (_not_shown(result),) if isinstance(result, Fault) else git_lines(result)
+    return (_not_shown(result, "git"),) if isinstance(result, Fault) else git_lines(result)
 
 
-def _not_shown(fault: Fault) -> str:
-    return f"Not shown: {fault.message.rstrip('.')}."
+def _not_shown(fault: Fault, what: str) -> str:
+    refused = f"{what} is refused here: " if fault.deny is not None else ""
+    return f"Not shown: {refused}{fault.message.rstrip('.')}."

@@ -57,6 +57,7 @@ TEMPLATES: Final = (
 
 #: A transcript goes out whole up to this many characters; then a last line says where it goes on.
 MOST_CHARACTERS: Final = 8 * 1024 * 1024
+_TRUNCATED: Final = "The transcript goes on with this entry; it is too long to be shown whole."
 #: Values that one completion offers (CP-2), and conversations that are looked at for them.
 MOST_COMPLETIONS: Final = 100
 _MOST_LOOKED_AT: Final = 1000
@@ -96,6 +97,7 @@ class Sources:
     limits: Limits
     conversations: ConversationStore
     principal: str
+    transcript_characters: int = MOST_CHARACTERS
 
 
 def parse_uri(uri: str) -> Uri | None:
@@ -150,7 +152,7 @@ async def read_resource(uri: str, sources: Sources) -> tuple[Contents, ...] | No
         case LoadoutUri():
             text, mime_type = _loadout(sources), "application/json"
         case TranscriptUri(id):
-            text, mime_type = await _transcript(sources.conversations, sources.principal, id), MIME_TYPE
+            text, mime_type = await _transcript(sources, id), MIME_TYPE
         case never:
             assert_never(never)
     return None if text is None else (TextContents(uri, text, mime_type),)
@@ -180,19 +182,16 @@ def _loadout(sources: Sources) -> str:
     return json.dumps(described, ensure_ascii=False, indent=2) + "\n"
 
 
-async def _transcript(store: ConversationStore, principal: str, id: str) -> str | None:
-    if await store.find(principal, id) is None:
+async def _transcript(sources: Sources, id: str) -> str | None:
+    if await sources.conversations.find(sources.principal, id) is None:
         return None
     lines: list[str] = []
-    size = 0
-    async for entry in _entries(store, principal, id):
+    room = sources.transcript_characters
+    async for entry in _entries(sources.conversations, sources.principal, id):
         line = transcript_line(entry)
-        size += len(line)
-        if size > MOST_CHARACTERS:
-            left_off = Entry(
-                entry.seq, entry.ts, "truncated", {"message": "The transcript goes on; it is too long to show."}
-            )
-            lines.append(transcript_line(left_off))
+        room -= len(line)
+        if room < 0:
+            lines.append(transcript_line(Entry(entry.seq, entry.ts, "truncated", {"message": _TRUNCATED})))
             break
         lines.append(line)
     return "".join(lines)
