@@ -36,11 +36,11 @@ T = TypeVar("T")
 
 
 @cache
-def _library() -> Any:  # noqa: ANN401 - ctypes describes a library by attributes made on access
+def _library() -> Any:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _system_call(number: int, *arguments: Any) -> int:  # noqa: ANN401 - numbers, bytes or None, as C takes them
+def _system_call(number: int, *arguments: Any) -> int:
     """One system call; raises OSError."""
     numbers = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
     answer: int = _library().syscall(ctypes.c_long(number), *numbers)

@@ -310,8 +310,21 @@ def _narrowing(flat: tuple[Components, ...]) -> tuple[str, ...]:
 
 def narrowing_to(patterns: Iterable[Components]) -> tuple[str, ...]:
     """Lines as in `Glob.narrowing` for whatever the patterns name in any letter case, and all that is below it."""
-    lines = [f"!/{'/'.join(_loose(component, any_case=True) for component in pattern)}" for pattern in patterns]
-    return tuple(dict.fromkeys(line + tail for line in lines for tail in ("", "/**")))
+    lines: list[str] = []
+    for line in sorted(f"!/{'/'.join(_loose(part, any_case=True) for part in pattern)}" for pattern in patterns):
+        lines = [kept for kept in lines if not _includes(line, kept)]
+        if not any(_includes(kept, line) for kept in lines):
+            lines.append(line)
+    return tuple(line + tail for line in lines for tail in ("", "/**"))
+
+
+def _includes(wider: str, line: str) -> bool:
+    """Whether a line that ends in a star plainly takes all that the other takes; both name the same folders."""
+    if wider == line:
+        return True
+    stem = wider[:-1]
+    starred = wider.endswith("*") and not stem.endswith("\\")
+    return starred and line.startswith(stem) and "/" not in line[len(stem) :]
 
 
 def source(pattern: Components) -> str:

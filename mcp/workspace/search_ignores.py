@@ -43,7 +43,7 @@ class IgnoreFile:
 
 
 def inherited_rules(root: str, relative: str) -> tuple[str, ...]:
-    """gitignore lines for the folder `relative` from the ignore files above it, up to `root`. Reads those files."""
+    """Gitignore lines for the folder `relative` from the ignore files above it, up to `root`. Reads those files."""
     if relative == ".":
         return ()
     return tuple(line for file in _files_above(root, relative.split("/")) for line in translated(file))

@@ -1,0 +1,230 @@
+"""The tool `grep`: search the contents of files. It decides what may be shown; `grep_answer` has the words.
+
+A file that the policy keeps from `read` is kept from here too, and neither its matches nor their absence can be
+told from the answer.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+from auth.permissions import Allow, Decision, Deny, Need, Policy, decide_path, denied_globs
+from mcp.faults import Fault
+from mcp.limits import Limits
+from mcp.protocol.content import ToolResult
+from mcp.protocol.offer import ToolAnnotations, ToolSpec
+from mcp.tools.base import Tool, ToolContext, as_sent
+from mcp.tools.grep_answer import MOST_MATCHES, NAME, ONE_LINE, SEARCH_SHARE, Asked, Found, result, structured
+from mcp.tools.results import failed, succeeded
+from mcp.workspace.paths import Located
+from mcp.workspace.search import (
+    Folder,
+    Query,
+    Unreadable,
+    as_folder,
+    plain_name,
+    printable,
+    search_file,
+    search_folder,
+)
+from mcp.workspace.search_globs import Glob, file_filter
+from mcp.workspace.search_process import Halt, off_loop
+from mcp.workspace.search_records import Bounds, Collector
+
+MOST_CONTEXT: Final = 50
+#: Kept free of the output limit for what is said about the matches.
+_NOTICE_BYTES: Final = 1024
+#: Decisions remembered: a decision takes longer than all else about a file with a match.
+_DECISIONS: Final = 16_384
+_SNIFFED_BYTES: Final = 64 * 1024
+_WIDE_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
+
+SPEC: Final = ToolSpec(
+    name=NAME,
+    title="Search file contents",
+    description=(
+        "Search the contents of files for a regular expression (Rust syntax, no look-around or back-references), "
+        "or for plain text with `literal`. Matches are per line and come as `path:line: text`, paths relative to the "
+        "workspace root, so they can be given to read and edit. Hidden files are searched; what .gitignore excludes, "
+        "the .git folder and binary files are not, and symbolic links are not followed (name an ignored folder as "
+        "`path` to search it). Stops at 100 matches or 50 KiB and says so; lines over 500 characters are cut around "
+        "the match. To find files by name use find."
+    ),
+    input_schema={
+        "type": "object",
+        "properties": {
+            "pattern": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 10_000,
+                "description": "Regular expression, or plain text with literal. Matches within one line.",
+            },
+            "path": {
+                "type": "string",
+                "description": "Folder or file, relative to the workspace root. Default: the whole workspace.",
+            },
+            "glob": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 1000,
+                "description": (
+                    "Search only files that fit, relative to path: *.py (any depth), src/**/*.{ts,tsx}, or !*.min.js "
+                    "to leave files out. Only for folders."
+                ),
+            },
+            "ignore_case": {"type": "boolean", "default": False, "description": "Ignore upper and lower case."},
+            "literal": {
+                "type": "boolean",
+                "default": False,
+                "description": "Take the pattern as plain text, not as a regular expression.",
+            },
+            "context": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": MOST_CONTEXT,
+                "default": 0,
+                "description": "Lines to show before and after each match, as `path-line- text`.",
+            },
+            "limit": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": MOST_MATCHES,
+                "description": f"Most matching lines to show, 100 by default, at most {MOST_MATCHES}.",
+            },
+        },
+        "required": ["pattern"],
+        "additionalProperties": False,
+    },
+    output_schema={
+        "type": "object",
+        "properties": {
+            "matches": {
+                "type": "array",
+                "description": "The matching lines, without context, by path and line.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "path": {"type": "string", "description": "Relative to the workspace root."},
+                        "line": {"type": "integer", "minimum": 0, "description": "1-based; 0 when unknown."},
+                        "text": {"type": "string", "description": "The line, or the part of it around the match."},
+                        "cut": {"type": "boolean", "description": "Whether text is only a part of the line."},
+                    },
+                    "required": ["path", "line", "text", "cut"],
+                    "additionalProperties": False,
+                },
+            },
+            "truncated": {"type": "boolean", "description": "Whether there may be more matches than these."},
+            "files_left_out": {
+                "type": "integer",
+                "minimum": 0,
+                "description": "Files that the permission policy keeps from being searched.",
+            },
+        },
+        "required": ["matches", "truncated", "files_left_out"],
+        "additionalProperties": False,
+    },
+    annotations=ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False),
+)
+
+
+def normalize(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`ignoreCase` is the name that other agents give `ignore_case`."""
+    return {"ignore_case" if name == "ignoreCase" else name: value for name, value in as_sent(arguments).items()}
+
+
+@functools.lru_cache(maxsize=_DECISIONS)
+def decide(policy: Policy, path: str) -> Decision:
+    """Whether the contents of a path may be searched: only what `read` may show too, where there is `read`.
+
+    A rule that denies in `read` denies in `grep`, so `read` needs to be asked only when something is allowed by rules.
+    """
+    decision = decide_path(policy, NAME, Need.READ, path)
+    if isinstance(decision, Allow) and policy.rules and "read" in policy.tools:
+        return decide_path(policy, "read", Need.READ, path)
+    return decision
+
+
+async def run(ctx: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+    """Search; takes validated arguments."""
+    work = functools.partial(_search, ctx, arguments)
+    return await off_loop(work, ctx.limits.tool_seconds * SEARCH_SHARE)
+
+
+def _search(ctx: ToolContext, arguments: Mapping[str, Any], halt: Halt) -> ToolResult:
+    query = _query(ctx.limits, arguments)
+    glob = file_filter(arguments["glob"]) if "glob" in arguments else None
+    if isinstance(query, Fault):
+        return failed(query, NAME)
+    if isinstance(glob, Fault):
+        return failed(glob, NAME)
+    located = ctx.workspace.locate(arguments.get("path", "."), functools.partial(decide, ctx.policy))
+    if isinstance(located, Fault):
+        return failed(located, NAME)
+    with located:
+        asked = Asked(query, glob, "the workspace" if located.path == "." else printable(located.given))
+        if not located.is_dir and _is_binary(located):
+            return succeeded(f"{asked.where} is a binary file, which grep does not search.", structured([]))
+        return _answered(ctx, located, asked, halt)
+
+
+def _answered(ctx: ToolContext, located: Located, asked: Asked, halt: Halt) -> ToolResult:
+    bounds = Bounds(
+        matches=asked.query.limit,
+        lines=ctx.limits.output_lines,
+        size=max(ctx.limits.output_bytes - _NOTICE_BYTES, 1),
+        line_chars=ctx.limits.grep_line_chars,
+        context=asked.query.context,
+    )
+    if located.is_dir:
+        folder = as_folder(ctx.workspace, located)
+        unreadable = Unreadable(denied_globs(ctx.policy, Need.READ), functools.partial(_denied, ctx.policy))
+        collector = Collector(functools.partial(_admitted, folder, asked.glob, unreadable), bounds)
+        searched = search_folder(folder, asked.query, asked.glob, unreadable, collector, halt)
+    else:
+        collector = Collector(lambda _: located.path, bounds)
+        searched = search_file(located, asked.query, collector, halt)
+    if isinstance(searched, Fault):
+        return failed(searched, NAME)
+    return result(asked, Found(collector.files(), collector.full, collector.searched, searched), ctx.limits)
+
+
+def _denied(policy: Policy, path: str) -> bool:
+    return isinstance(decide(policy, path), Deny)
+
+
+def _admitted(folder: Folder, glob: Glob | None, unreadable: Unreadable, name: str) -> str | None:
+    """The path of a file that ripgrep found, when the caller wants it and may see it."""
+    name = plain_name(name)
+    path = folder.path_of(name)
+    return None if (glob and not glob.matches(name)) or unreadable.denied(path) else path
+
+
+def _query(limits: Limits, arguments: Mapping[str, Any]) -> Query | Fault:
+    pattern = arguments["pattern"]
+    if "\0" in pattern:
+        return Fault("The pattern holds a NUL character, which no text file has.")
+    if "\n" in pattern:
+        return ONE_LINE
+    try:
+        pattern.encode()
+    except UnicodeEncodeError:
+        return Fault("The pattern is not valid Unicode: it contains half of a surrogate pair.")
+    return Query(
+        pattern=pattern,
+        literal=arguments.get("literal", False),
+        ignore_case=arguments.get("ignore_case", False),
+        context=int(arguments.get("context", 0)),
+        limit=int(arguments.get("limit", limits.grep_matches)),
+    )
+
+
+def _is_binary(file: Located) -> bool:
+    """Whether the beginning of the file has a NUL and is not UTF-16, as ripgrep judges too."""
+    beginning = os.pread(file.fd, _SNIFFED_BYTES, 0)
+    return b"\0" in beginning and not beginning.startswith(_WIDE_BOMS)
+
+
+TOOL: Final = Tool(spec=SPEC, need=Need.READ, run=run, normalize=normalize)
