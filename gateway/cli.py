@@ -67,10 +67,9 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _stdio(options: argparse.Namespace) -> int:
-    # Before anything can print: what the imports below say must not reach the host as a message.
+    settings = _settings(workspace=options.workspace, harness=options.harness)
     from mcp.stdio import claim_stdout
 
-    settings = _settings(workspace=options.workspace, harness=options.harness)
     lines = claim_stdout(settings.http.body_bytes)
     from gateway.local import serve_stdio
 

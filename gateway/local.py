@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+
 from auth.caller import ANONYMOUS
 from gateway.bootstrap import build
 from gateway.settings import Settings
@@ -9,10 +12,11 @@ from mcp.stdio import Lines, Stdio
 
 
 async def serve_stdio(settings: Settings, lines: Lines) -> None:
-    """Serve until the end of input."""
+    """Serve until the end of input, or until the host terminates the process."""
     services = await build(settings, local=True)
     try:
         connection = Stdio(services.engine, services.performer, lines, principal=ANONYMOUS, harness=settings.harness)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, connection.stop)
         await connection.serve()
     finally:
         await services.close()

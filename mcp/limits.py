@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
+
+
+def _all_above_zero(limits: Any) -> None:
+    """Raise ValueError for a number that would leave nothing."""
+    for field in fields(limits):
+        value = getattr(limits, field.name)
+        if not value > 0:
+            raise ValueError(f"{field.name} must be above 0, and is {value:g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +34,9 @@ class Limits:
     shells_per_principal: int = 4
     spool_bytes: int = 16 * 1024 * 1024
 
+    def __post_init__(self) -> None:
+        _all_above_zero(self)
+
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
@@ -38,3 +50,6 @@ class HttpLimits:
     body_seconds: float = 30.0
     stream_after: float = 10.0
     keep_alive: float = 15.0
+
+    def __post_init__(self) -> None:
+        _all_above_zero(self)

@@ -66,19 +66,23 @@ class Stdio:
         self._lines = lines
         self._caller = Caller(principal, Transport.STDIO)
         self._state = State(principal=principal, harness=harness)
+        self._arrived: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._flight = Flight()
         self._answering: set[asyncio.Task[None]] = set()
 
     async def serve(self) -> None:
         """Answer lines until the end of input or of whoever reads the answers."""
-        arrived: asyncio.Queue[bytes | None] = asyncio.Queue()
-        _start_reader(self._lines, asyncio.get_running_loop(), arrived)
+        _start_reader(self._lines, asyncio.get_running_loop(), self._arrived)
         try:
-            while (line := await arrived.get()) is not None:
+            while (line := await self._arrived.get()) is not None:
                 self._take(line)
         except BrokenPipeError:
             _log.info("the host closed the pipe")
         await self._end()
+
+    def stop(self) -> None:
+        """End as at the end of input, once what arrived before is taken."""
+        self._arrived.put_nowait(None)
 
     def _take(self, line: bytes) -> None:
         if not line.strip():

@@ -23,7 +23,7 @@ def configure(level: str, form: Literal["text", "json"]) -> None:
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
     # Below warning these repeat every request and every statement in words of their own.
-    for name in ("uvicorn.access", "sqlalchemy", "alembic", "asyncio"):
+    for name in ("uvicorn", "sqlalchemy", "alembic", "asyncio"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
