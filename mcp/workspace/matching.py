@@ -206,10 +206,9 @@ def _ambiguous(source: Source, found: Sequence[int], count: int, likeness: Liken
         at = position if likeness is Likeness.EXACT else source.lines[line][0]
         rows.append(str(_line_number(source.text, at)))
     more = f" and {count - len(rows)} more" if count > len(rows) else ""
-    where = f"{', '.join(dict.fromkeys(rows))}{more}"
-    return Fault(
-        f"{label}.old_text occurs {count} times in {name}, at lines {where}. Add lines around it to make it unique."
-    )
+    rows = list(dict.fromkeys(rows))
+    where = f"{'line' if len(rows) == 1 else 'lines'} {', '.join(rows)}{more}"
+    return Fault(f"{label}.old_text occurs {count} times in {name}, at {where}. Add lines around it to make it unique.")
 
 
 def _not_found(source: Source, old: str, label: str, name: str) -> Fault:

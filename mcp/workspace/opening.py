@@ -157,11 +157,18 @@ def nearest(where: Address, roots: Sequence[str]) -> Nearest:
 
 
 def _exists(where: Address, roots: Sequence[str]) -> bool:
-    """Whether an address can be opened; raises OSError for any other reason than that it does not exist."""
+    """Whether an address can be opened; one that is outside so far may come back and counts as existing.
+
+    Raises OSError for any other reason than that it does not exist.
+    """
     try:
         handle, _ = open_place(where, roots)
     except FileNotFoundError:
         return False
+    except OSError as error:
+        if error.errno == errno.EXDEV:
+            return True
+        raise
     os.close(handle)
     return True
 
