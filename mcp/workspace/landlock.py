@@ -82,8 +82,7 @@ class Plan:
 def main() -> NoReturn:
     """Start the command of the plan, end what it leaves, and exit."""
     plan = Plan(sys.argv[1:])
-    signals = {signal.SIGCHLD, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     if os.getppid() != plan.parent:
@@ -98,7 +97,7 @@ def main() -> NoReturn:
     if reason := _read(failed):
         os.write(2, reason)
         sys.exit(_NOT_STARTED)
-    code = _watch(child, signals)
+    code = _watch(child, plan.parent)
     _end_children()
     if code is None:
         sys.exit(_NOT_STARTED)
@@ -106,14 +105,19 @@ def main() -> NoReturn:
     sys.exit(code)
 
 
-def _watch(child: int, signals: set[signal.Signals]) -> int | None:
-    """The exit code of the command once it has ended; None when SIGTERM came first."""
+def _watch(child: int, server: int) -> int | None:
+    """The exit code of the command once it has ended; None when SIGTERM came first.
+
+    The command is in this process's group and may signal all of it, so only the server's own SIGTERM counts, and
+    the kernel's when the server is gone. All other signals stay blocked.
+    """
     while True:
         for pid, status in _ended():
             if pid == child:
                 code = os.waitstatus_to_exitcode(status)
                 return 128 - code if code < 0 else code
-        if signal.sigwait(signals) == signal.SIGTERM:
+        came = signal.sigwaitinfo({signal.SIGCHLD, signal.SIGTERM})
+        if came.si_signo == signal.SIGTERM and (came.si_pid == server or os.getppid() != server):
             return None
 
 
@@ -158,7 +162,6 @@ def _parent(pid: str) -> int:
 def _become(plan: Plan, rulesets: list[int], failing: int, launcher: int) -> NoReturn:
     """Turn this process into the command. The order matters: each step takes away what the next no longer needs."""
     try:
-        os.setsid()
         os.close(plan.status)
         os.chdir(plan.root)
         _limit(plan.limits)

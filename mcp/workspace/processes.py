@@ -44,7 +44,7 @@ NOT_STARTED: Final = "The command could not be started, and nothing of it ran. T
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What to start, and how it is ended: `ending`, sent to its process group, must end the whole tree.
+    """What to start, and how it is ended: `ending`, sent to the process, makes it end all that it started.
 
     `fds` are handed on to the process. `status` is read after its end: the process writes to it JSON with
     `child-pid` when it has started something and `exit-code` when that has ended. `cleanup` runs when everything
@@ -227,7 +227,7 @@ class _Run:
             with _end_of(self._process) as end:
                 timed_out = self._until_ended(end, deadline, stop)
         finally:
-            self._signal(signal.SIGKILL)
+            self._end_group()
         self._drain()
         return timed_out
 
@@ -240,7 +240,7 @@ class _Run:
             if time.monotonic() < deadline and (ending or stop.fileno() not in ready):
                 continue
             timed_out = timed_out or (stop.fileno() not in ready and not ending)
-            self._signal(signal.SIGKILL if ending else self._ending)
+            os.kill(self._process.pid, signal.SIGKILL if ending else self._ending)
             if not ending:
                 self._poll.unregister(watched.pop())
             ending, deadline = True, time.monotonic() + _ENDING_SECONDS
@@ -273,10 +273,10 @@ class _Run:
         while self._open and time.monotonic() < until and self._step(_IDLE_SECONDS, blind=False):
             pass
 
-    def _signal(self, number: signal.Signals) -> None:
-        """Signal the process group, whose leader is reaped only later; no group is left when all have ended."""
+    def _end_group(self) -> None:
+        """Kill what is left in the process's group; its leader is reaped only later, so the number is still its own."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
+            os.killpg(self._process.pid, signal.SIGKILL)
 
 
 @contextlib.contextmanager
