@@ -84,6 +84,9 @@ def spans(parts: Parts, items: Sequence[str | None]) -> bool:
 
     Going back to the last None part is enough, so it takes at most the product of the lengths.
     """
+    if len(parts) == 3 and parts[0] is parts[2] is None and (name := parts[1]) is not None:
+        # What most rules are, `**/name/**`, and asked of every file of a search.
+        return any(item is not None and name.match(item) for item in items)
     at = of = 0
     retry: tuple[int, int] | None = None
     while at < len(items):
@@ -139,6 +142,7 @@ def _fold(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
 
 
+@lru_cache(maxsize=4096)
 def _spellings(path: str) -> tuple[Segments, ...]:
     plain = _split(_fold(path))
     stripped = tuple(_stripped(name) for name in plain)
