@@ -155,7 +155,7 @@ def _result(given: str, outcome: _Edited | Fault) -> ToolResult:
     diff = outcome.diff
     inexact = [index for index, change in enumerate(outcome.changes) if change.likeness is Likeness.TOLERANT]
     made = "1 edit" if len(outcome.changes) == 1 else f"{len(outcome.changes)} edits"
-    words = [f"Made {made} in {shown(given)}: {diff.added} lines added, {diff.removed} removed."]
+    words = [f"Made {made} in {shown(given)} (+{diff.added} -{diff.removed} lines)."]
     words += [f"edits[{index}] matched with blanks or typography ignored." for index in inexact]
     cut = ["[The diff is cut here. Read the file to see the rest.]"] if diff.cut else []
     structured = {
