@@ -97,7 +97,7 @@ def test_a_path_is_a_pattern_for_itself(path):
 
 
 def test_matching_takes_little_time_whatever_the_pattern():
-    start = time.perf_counter()
+    start = time.process_time()
     assert not covers("a*" * 200 + "b", "a" * 255)
     assert not covers("**/a/" * 100 + "b", "a/" * 1000)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
