@@ -43,6 +43,7 @@ _BINARIES: Final = (
 )
 #: Short or wordy signatures count only in a file that holds a NUL, because a text may begin with them.
 _WORDY: Final = frozenset({b"BZh", b"ID3", b"OggS", b"fLaC", b"wOFF", b"wOF2"})
+_CERTAIN: Final = tuple(magic for magic, _ in _BINARIES if magic not in _WORDY)
 _NAMED_BY_MAGIC_AND_NUL: Final = ((b"BM", "BMP image"), (b"RIFF", "RIFF media"), (b"MZ", "Windows executable"))
 
 #: How far into a file a NUL makes it binary (as git looks).
@@ -56,7 +57,9 @@ def image_type(head: bytes) -> str | None:
 
 def binary_type(head: bytes) -> str | None:
     """What a file is whose signature alone says that it is not text."""
-    return next((name for magic, name in _BINARIES if magic not in _WORDY and head.startswith(magic)), None)
+    if not head.startswith(_CERTAIN):
+        return None
+    return next(name for magic, name in _BINARIES if magic not in _WORDY and head.startswith(magic))
 
 
 def nul_type(head: bytes) -> str:

@@ -142,22 +142,16 @@ def read_page(fd: int, head: bytes, size: int, bounds: Bounds, stopped: Callable
 def _read(stream: _Stream, bounds: Bounds) -> Page | BeyondEnd | LongLine:
     """The page, from a stream at the beginning of the file."""
     passed = _skip(stream, bounds.first - 1)
-    lines: list[str] = []
-    room = bounds.size
-    while len(lines) < bounds.lines and (raw := _next_line(stream, room)) is not None:
-        text = _decoded(raw, first=bounds.first + len(lines) == 1)
-        room -= len(text) if text.isascii() else len(text.encode())
-        if room < 0:
-            break
-        stream.at += len(raw)
-        lines.append(text)
-    if not lines and not stream.ended:
+    window = _first_lines(_window(stream, bounds.size + len(codecs.BOM_UTF8)), bounds.lines)
+    text, taken = _fitting(window, bounds.size, at_start=bounds.first == 1)
+    if not taken and not stream.ended:
         return LongLine(bounds.first)
-    if not lines and bounds.first > 1:
+    if not taken and bounds.first > 1:
         return BeyondEnd(passed)
-    last = bounds.first + len(lines) - 1
+    stream.at += taken
+    last = bounds.first - 1 + _count_lines(window[:taken])
     more = not stream.ended
-    return Page("".join(lines), bounds.first, last, _total(stream, last), more=more)
+    return Page(text, bounds.first, last, _total(stream, last), more=more)
 
 
 def _skip(stream: _Stream, lines: int) -> int:
@@ -178,22 +172,49 @@ def _skip(stream: _Stream, lines: int) -> int:
     return passed
 
 
-def _next_line(stream: _Stream, room: int) -> bytes | None:
-    """The next line with its LF, still in the stream; None at the end, and when it is longer than `room`."""
-    end = stream.buffer.find(b"\n", stream.at) + 1
-    while end == 0 and len(stream.buffer) - stream.at <= room and (block := stream.more()):
-        rest = stream.buffer[stream.at :]
-        found = block.find(b"\n")
-        end = len(rest) + found + 1 if found >= 0 else 0
-        stream.buffer = rest + block
+def _window(stream: _Stream, size: int) -> bytes:
+    """The next bytes, at most `size`: whole lines, but for a last one that the file does not end."""
+    while len(stream.buffer) - stream.at < size and (block := stream.more()):
+        stream.buffer = stream.buffer[stream.at :] + block
         stream.at = 0
-    line = stream.buffer[stream.at : end or None]
-    return line if line and len(line) <= room + len(codecs.BOM_UTF8) else None
+    window = stream.buffer[stream.at : stream.at + size]
+    whole = stream.at + len(window) == len(stream.buffer) and not stream.unread
+    return window if whole else window[: window.rfind(b"\n") + 1]
 
 
-def _decoded(raw: bytes, *, first: bool) -> str:
-    """A line as it is shown; a whole line never ends inside a character."""
-    if first:
+def _first_lines(window: bytes, lines: int) -> bytes:
+    """The first lines of a window."""
+    if window.count(b"\n") < lines:
+        return window
+    return window[: len(window) - len(window.split(b"\n", lines)[lines])]
+
+
+def _fitting(window: bytes, room: int, *, at_start: bool) -> tuple[str, int]:
+    """The first lines of a window that fit into `room` as they are shown, and how many bytes of it they are."""
+    text = _decoded(window, at_start=at_start)
+    if (len(text) if text.isascii() else len(text.encode())) <= room:
+        return text, len(window)
+    kept: list[str] = []
+    taken = 0
+    for line in window.split(b"\n"):
+        # Only lines before the last are ended by an LF, and that one does not fit with all others.
+        shown = _decoded(line + b"\n", at_start=at_start and not taken)
+        room -= len(shown.encode())
+        if room < 0 or taken + len(line) >= len(window):
+            break
+        kept.append(shown)
+        taken += len(line) + 1
+    return "".join(kept), taken
+
+
+def _count_lines(content: bytes) -> int:
+    """Lines, one without its LF at the end included."""
+    return content.count(b"\n") + (not content.endswith(b"\n") and content != b"")
+
+
+def _decoded(raw: bytes, *, at_start: bool) -> str:
+    """Whole lines as they are shown; an LF never is inside a character."""
+    if at_start:
         raw = raw.removeprefix(codecs.BOM_UTF8)
     text = raw.decode("utf-8", "replace")
     return text.replace("\0", _UNKNOWN) if "\0" in text else text
