@@ -53,7 +53,12 @@ class Landlock:
 
     def plan(self, command: Command) -> Launch | Fault:
         """The launch of a command under the launcher, with a folder of its own for temporary files."""
-        filters = shared_filter(platform.machine(), network=command.mode is Mode.FULL)
+        filters = shared_filter(
+            platform.machine(),
+            abi=landlock_abi(),
+            network=command.mode is Mode.FULL,
+            read_only=command.mode is Mode.READ_ONLY,
+        )
         if filters is None:
             return Fault("Commands cannot run: no system call filter is known for this machine.")
         if self._world.holds_private(command.root):
