@@ -36,7 +36,7 @@ class Around:
 
     async def attempt(self, scripts: dict[str, str], mode: Mode) -> dict[str, str]:
         """What each script said. All run as one command, since most of the time goes into starting it."""
-        named = [f"echo {shlex.quote(f'== {name}')}; ( {script} )" for name, script in scripts.items()]
+        named = [f"echo; echo {shlex.quote(f'== {name}')}; ( {script} )" for name, script in scripts.items()]
         whole = "\n".join(named).replace("{beside}", str(self.beside)).replace("{pid}", str(self.pid))
         output = (await self.bench.run(whole, mode)).output
         parts = re.split(r"^== (.*)\n", output, flags=re.MULTILINE)[1:]
@@ -60,7 +60,7 @@ def around(request: pytest.FixtureRequest) -> Iterator[Around]:
         beside = root.parent
         for folder in ("data", "ws-evil"):
             (beside / folder).mkdir()
-            (beside / folder / "key").write_text(CANARY)
+            (beside / folder / "key").write_text(f"{CANARY}\n")
         own(beside)
         # A process with the very user that commands have, and with a secret in its environment.
         user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
