@@ -146,10 +146,8 @@ def expand_braces(pattern: str) -> tuple[str, ...] | Fault:
         else:
             head, options, tail = split
             queue += [head + option + tail for option in reversed(options)]
-        if len(queue) + len(done) > MOST_ALTERNATIVES:
-            return Fault(
-                f"The braces of the glob stand for more than {MOST_ALTERNATIVES} patterns; write a shorter one."
-            )
+        if len(queue) + len(done) > MOST_ALTERNATIVES or sum(map(len, done)) > MOST_CHARACTERS:
+            return Fault("The glob is too long, or its braces stand for too many patterns. Write a shorter one.")
     return tuple(dict.fromkeys(done))
 
 

@@ -114,12 +114,13 @@ class Halt:
 async def off_loop(work: Callable[[Halt], T], seconds: float) -> T:
     """Run blocking work on a thread of the searches. When the task is cancelled, its processes end first."""
     halt = Halt(time.monotonic() + seconds)
-    future = asyncio.get_running_loop().run_in_executor(_POOL, work, halt)
+    job = _POOL.submit(work, halt)
+    future = asyncio.wrap_future(job)
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
         halt.stop()
-        if not future.cancel():
+        if not job.cancel():
             await asyncio.wait({future}, timeout=_REAP_SECONDS)
         raise
 
