@@ -23,6 +23,21 @@ def described(policy: Policy, step: SandboxStep = SandboxStep.BUBBLEWRAP) -> dic
     return loadout(policy, TOOLS, workspace="shop", step=step, why="It works.")
 
 
+EDIT_REFUSED = {
+    "name": "edit",
+    "title": "Edit",
+    "allowed": False,
+    "refusal": {
+        "tool": "edit",
+        "mode": "read_only",
+        "layer": "remote cap",
+        "reason": "it changes files, and the mode read_only only reads",
+    },
+    "message": "edit was refused by the remote cap: it changes files, and the mode read_only only reads. "
+    "The mode here is read_only. Nothing was changed.",
+}
+
+
 def test_the_whole_loadout():
     policy = Policy(
         "super-pi-code",
@@ -43,19 +58,7 @@ def test_the_whole_loadout():
                 "reach": "reads in the workspace",
                 "rules": ["Never read, grep or edit: secrets/**"],
             },
-            {
-                "name": "edit",
-                "title": "Edit",
-                "allowed": False,
-                "refusal": {
-                    "tool": "edit",
-                    "mode": "read_only",
-                    "layer": "remote cap",
-                    "reason": "it changes files, and the mode read_only only reads",
-                },
-                "message": "edit was refused by the remote cap: it changes files, and the mode read_only only reads. "
-                "The mode here is read_only. Nothing was changed.",
-            },
+            EDIT_REFUSED,
             {
                 "name": "bash",
                 "title": "Bash",
