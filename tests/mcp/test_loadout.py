@@ -36,6 +36,11 @@ EDIT_REFUSED = {
     "message": "edit was refused by the remote cap: it changes files, and the mode read_only only reads. "
     "The mode here is read_only. Nothing was changed.",
 }
+SANDBOX = {
+    "step": "bubblewrap",
+    "means": "Commands are confined, and paths that rules deny are hidden from them.",
+    "why": "It works.",
+}
 
 
 def test_the_whole_loadout():
@@ -73,11 +78,7 @@ def test_the_whole_loadout():
             "Never show the content of .env files; .env.example may be read.",
             "Never write below .git/ at any depth, nor below .superpi/ at the root.",
         ],
-        "sandbox": {
-            "step": "bubblewrap",
-            "means": "Commands are confined, and paths that rules deny are hidden from them.",
-            "why": "It works.",
-        },
+        "sandbox": SANDBOX,
     }
 
 
