@@ -91,7 +91,7 @@ def _list(root: Path, patterns: tuple[str, ...], deadline: float) -> _Listing | 
     program = _ripgrep()
     if program is None:
         return None
-    wider = dict.fromkeys(wide for glob in patterns for wide in _wider(glob))
+    wider = dict.fromkeys([*_BEYOND_ASCII, *(wide for glob in patterns for wide in _wider(glob))])
     words = [word for glob in wider for word in ("--iglob", glob)]
     done = subprocess.run(  # noqa: S603 - a fixed program; globs are values of an option
         [program, *_LIST, *words],
@@ -123,10 +123,11 @@ def _wider(glob: str) -> tuple[str, ...]:
     return (loose,) if loose.endswith("**") else (loose, f"{loose}/**")
 
 
+#: Names beyond ASCII, which rules may match in another case or composition than ripgrep sees: all are looked at.
+_BEYOND_ASCII: Final = ("**/*[!\x01-\x7f]*", "**/*[!\x01-\x7f]*/**")
 #: A class of characters as `fnmatch` reads it.
 _CLASS: Final = re.compile(r"\[!?\]?[^\]/]*\]")
-#: Characters beyond those that both dialects take as themselves, or as the same wildcard. Letters beyond ASCII may
-#: stand in another composition in a name.
+#: Characters beyond those that both dialects take as themselves, or as the same wildcard.
 _UNLIKE: Final = re.compile(r"[^A-Za-z0-9 _.,:;=+@#$%&()~'*?/-]+")
 
 
