@@ -60,7 +60,8 @@ class Sessions:
         """Begin a session for a connection whose `initialize` succeeded; it is stored when this returns."""
         now = self._now()
         session = Session(secrets.token_urlsafe(_ID_BYTES), state, now, now)
-        await self._store.open(session, most=self._most)
+        for ended in await self._store.open(session, most=self._most):
+            self._forget(ended)
         self._keep(session)
         return session
 
@@ -122,12 +123,15 @@ class Sessions:
             entry.stored = seen[id]
 
     async def _end(self, id: str) -> bool:
-        self._warm.pop(id, None)
-        self._owed.pop(id, None)
+        self._forget(id)
         ended = await self._store.end(id)
+        self._forget(id)
+        return ended
+
+    def _forget(self, id: str) -> None:
         self._endings += 1
         self._warm.pop(id, None)
-        return ended
+        self._owed.pop(id, None)
 
     async def _load(self, id: str) -> _Warm | None:
         """The session from the store. A row read while a session ended may be the ended one, so it is read again."""

@@ -32,8 +32,8 @@ class Session:
 class SessionStore(Protocol):
     """Where sessions live. All methods are safe to call from any number of tasks at once."""
 
-    async def open(self, session: Session, *, most: int) -> None:
-        """Keep a new session; ends the principal's idlest ones so that at most `most` remain."""
+    async def open(self, session: Session, *, most: int) -> tuple[str, ...]:
+        """Keep a new session; ends the principal's idlest ones so that at most `most` remain, and answers their ids."""
 
     async def find(self, id: str) -> Session | None:
         """The session with that id, or None when it never was, was ended or was swept."""

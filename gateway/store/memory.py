@@ -24,7 +24,7 @@ class MemorySessions:
     def __init__(self) -> None:
         self._sessions: dict[str, Session] = {}
 
-    async def open(self, session: Session, *, most: int) -> None:
+    async def open(self, session: Session, *, most: int) -> tuple[str, ...]:
         """Raises ValueError when the id is taken."""
         state = session.state
         values.require_storable(session.id, state.principal, state.harness)
@@ -37,6 +37,7 @@ class MemorySessions:
         for id in idlest:
             del self._sessions[id]
         self._sessions[session.id] = kept
+        return tuple(idlest)
 
     async def find(self, id: str) -> Session | None:
         """A copy: what a caller does to it stays with the caller."""

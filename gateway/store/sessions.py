@@ -24,7 +24,7 @@ _IDLEST: Final = (
     .order_by(table.c.last_seen_at.desc(), table.c.id.desc())
     .offset(bindparam("kept"))
 )
-_END_IDLEST: Final = delete(table).where(table.c.id.in_(_IDLEST))
+_END_IDLEST: Final = delete(table).where(table.c.id.in_(_IDLEST)).returning(table.c.id)
 _SAVE: Final = update(table).where(table.c.id == bindparam("key"))
 _TOUCH: Final = (
     update(table)
@@ -42,7 +42,7 @@ class SqlSessions:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def open(self, session: Session, *, most: int) -> None:
+    async def open(self, session: Session, *, most: int) -> tuple[str, ...]:
         """One write transaction. Raises ValueError when the id is taken.
 
         The new session always stays. On a database with many writers, sessions opened at the same moment may
@@ -50,12 +50,14 @@ class SqlSessions:
         """
         row = _row(session)
 
-        def job(connection: Connection) -> None:
-            connection.execute(_END_IDLEST, {"owner": session.principal, "kept": max(most - 1, 0)})
+        def job(connection: Connection) -> tuple[str, ...]:
+            ended = connection.execute(_END_IDLEST, {"owner": session.principal, "kept": max(most - 1, 0)})
+            ids = tuple(ended.scalars())
             connection.execute(_INSERT, row)
+            return ids
 
         try:
-            await self._database.write(job)
+            return await self._database.write(job)
         except IntegrityError:
             raise ValueError("the session id is taken") from None
 

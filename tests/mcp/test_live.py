@@ -187,9 +187,10 @@ async def test_a_session_that_ends_while_it_is_looked_up_does_not_come_back(stor
     assert await sessions.find(session.id, "local:alice") is None
 
 
-async def test_beyond_the_cap_the_idlest_session_of_that_principal_ends(store, clock):
-    """Case C04: never a refusal, and nobody else's."""
-    sessions = another_process(store, clock, most=2, warm=1)
+@pytest.mark.parametrize("warm", [1, 100])
+async def test_beyond_the_cap_the_idlest_session_of_that_principal_ends(store, clock, warm):
+    """Case C04: never a refusal, and nobody else's; also in memory."""
+    sessions = another_process(store, clock, most=2, warm=warm)
     theirs = await sessions.open(BOB)
     first, second, third = [await sessions.open(ALICE) for _ in range(3) if clock.pass_by(seconds=1) is None]
     found = [await sessions.find(session.id, session.principal) for session in (theirs, first, second, third)]
