@@ -117,8 +117,10 @@ def run_to_end(launch: Launch, feed: Callable[[bytes], None], timeout: float, st
         finally:
             for fd in (writing, *launch.fds):
                 os.close(fd)
-        timed_out = _Run(process, reading, feed, launch.ending).follow(begun + timeout, stop)
-        code = process.wait()
+        try:
+            timed_out = _Run(process, reading, feed, launch.ending).follow(begun + timeout, stop)
+        finally:
+            code = process.wait()
         status = _status(launch)
         _reap_orphan(status)
     if status is not None and b'"exit-code"' not in status and code >= 0 and not timed_out:
