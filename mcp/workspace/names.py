@@ -21,6 +21,8 @@ _PLAIN: Final = str.maketrans(
     }
 )
 _SIMILARITY: Final = 0.8
+#: A suggestion is not worth comparing more names than this.
+_COMPARED: Final = 500
 
 
 def folded(name: str) -> str:
@@ -42,6 +44,10 @@ def same_name(name: str, entries: Iterable[str]) -> str | None:
 
 def similar_name(name: str, entries: Iterable[str]) -> str | None:
     """The entry most like `name`, first of all one that differs in case only; None when none is close."""
+    wanted = name.casefold()
     by_case = {entry.casefold(): entry for entry in entries}
-    close = difflib.get_close_matches(name.casefold(), by_case, n=1, cutoff=_SIMILARITY)
+    if wanted in by_case:
+        return by_case[wanted]
+    likely = [entry for entry in by_case if entry[:1] == wanted[:1]] if len(by_case) > _COMPARED else list(by_case)
+    close = difflib.get_close_matches(wanted, likely[:_COMPARED], n=1, cutoff=_SIMILARITY)
     return by_case[close[0]] if close else None

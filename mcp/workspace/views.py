@@ -40,6 +40,8 @@ _TYPED: Final = {
     **dict.fromkeys(range(0xDC80, 0xDD00), "\N{REPLACEMENT CHARACTER}"),
     **_alike("\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " "),
 }
+_TYPOGRAPHIC: Final = re.compile(f"[{re.escape(''.join(map(chr, _TYPED)))}]")
+_COMPOSED: Final = 16_384
 
 
 def with_plain_line_ends(text: str) -> str:
@@ -47,14 +49,27 @@ def with_plain_line_ends(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def as_typed(text: str) -> str:
-    """Composed characters (NFC), plain quotes, dashes and spaces; keeps lines, and columns but for NFC."""
-    return text if text.isascii() else unicodedata.normalize("NFC", text).translate(_TYPED)
+def as_typed(line: str) -> str:
+    """A line with composed characters (NFC), plain quotes, dashes and spaces; columns stay but for NFC.
+
+    A line of more than `_COMPOSED` characters is not composed, because that takes time by the square of its marks.
+    """
+    if line.isascii():
+        return line
+    composed = unicodedata.normalize("NFC", line) if len(line) <= _COMPOSED else line
+    return _TYPOGRAPHIC.sub(_plain_for, composed)
+
+
+def _plain_for(found: re.Match[str]) -> str:
+    return _TYPED[ord(found.group())]
 
 
 def tolerant(text: str) -> str:
     """The text as typed, with LF, without blanks at the end of lines."""
-    return "\n".join(line.rstrip(_BLANKS) for line in as_typed(with_plain_line_ends(text)).split("\n"))
+    lines = with_plain_line_ends(text).split("\n")
+    if not text.isascii():
+        lines = [line if line.isascii() else as_typed(line) for line in lines]
+    return "\n".join([line.rstrip(_BLANKS) for line in lines])
 
 
 def ends_in_blanks(text: str) -> bool:
@@ -112,7 +127,7 @@ class Source:
         if likeness is not Likeness.TOLERANT:
             return start + column
         content = self.text[start:end]
-        if content.isascii():
+        if content.isascii() or len(content) > _COMPOSED:
             return start + column
         # As many characters as compose to `column`: a base and its combining marks stay together.
         return start + bisect_right(range(1, len(content) + 1), column, key=lambda size: len(as_typed(content[:size])))
