@@ -5,6 +5,7 @@ import os
 import sqlite3
 import stat
 import threading
+import time
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -115,11 +116,17 @@ async def test_a_file_in_a_folders_place_is_refused(tmp_path):
     assert "cannot be opened" in await opening(f"sqlite:///{tmp_path}/data/superpi.db")
 
 
-async def test_a_locked_database_cannot_be_switched_to_write_ahead_logging(tmp_path):
+@pytest.mark.parametrize("lock", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
+async def test_opening_waits_for_the_lock_that_the_switch_to_write_ahead_logging_needs(tmp_path, lock):
+    """SQLite itself waits for only one of these two."""
     file = tmp_path / "superpi.db"
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
-        other.execute("BEGIN EXCLUSIVE")
-        assert "is locked by another process" in await opening(f"sqlite:///{file}", patience=0.05)
+        other.execute("CREATE TABLE t (n INTEGER)")
+        other.execute(lock)
+        start = time.monotonic()
+        assert "is locked by another process" in await opening(f"sqlite:///{file}", patience=0.2)
+        assert time.monotonic() - start >= 0.2
+    await open_database(f"sqlite:///{file}").close()
 
 
 async def test_a_damaged_page_is_unavailable_and_says_what_to_do(url, tmp_path):

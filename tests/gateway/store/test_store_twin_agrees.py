@@ -81,23 +81,27 @@ class Pair(RuleBasedStateMachine):
         assert twin == rows
         return twin
 
-    @rule(session=SESSIONS, most=st.integers(1, 3))
+    @rule(session=SESSIONS, most=st.sampled_from([1, 3, 9, 9, 9]))
     def open(self, session, most):
         self.agree(self.sessions, "open", session, most=most)
+        self.find_session(session.id)
 
     @rule(id=IDS, state=STATES)
     def save(self, id, state):
         self.agree(self.sessions, "save", id, state)
+        self.find_session(id)
 
     @rule(seen=st.dictionaries(IDS, MOMENTS, max_size=3))
     def touch(self, seen):
         self.agree(self.sessions, "touch", seen)
+        for id in seen:
+            self.find_session(id)
 
     @rule(id=IDS)
     def end(self, id):
         self.agree(self.sessions, "end", id)
 
-    @rule(idle_since=MOMENTS)
+    @rule(idle_since=st.sampled_from([NOON, NOON + timedelta(microseconds=3), NOON.replace(tzinfo=None)]))
     def sweep(self, idle_since):
         self.agree(self.sessions, "sweep", idle_since)
 
@@ -112,6 +116,8 @@ class Pair(RuleBasedStateMachine):
     @rule(id=IDS, ts=MOMENTS, kind=st.sampled_from(["user", "tool", "assistant", "\0"]), body=JSON)
     def append(self, id, ts, kind, body):
         self.agree(self.conversations, "append", id, ts, kind, body)
+        for principal in ("local:alice", "local:bob"):
+            self.agree(self.conversations, "find", principal, id)
 
     @rule(principal=PRINCIPALS, id=IDS, since=st.integers(-1, 3), limit=st.integers(0, 3))
     def read(self, principal, id, since, limit):
@@ -135,8 +141,9 @@ def machine(template):
     return type("PairOnTemplate", (Pair,), {"template": template})
 
 
+@pytest.mark.timeout(400)  # a failure is worth the minutes that Hypothesis takes to shorten its history
 def test_the_twin_and_the_database_give_the_same_answers(machine):
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
     run_state_machine_as_test(
-        machine, settings=settings(max_examples=30, stateful_step_count=40, deadline=None, suppress_health_check=slow)
+        machine, settings=settings(max_examples=25, stateful_step_count=40, deadline=None, suppress_health_check=slow)
     )
