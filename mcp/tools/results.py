@@ -7,15 +7,13 @@ from typing import Any
 
 from mcp.faults import Fault
 from mcp.protocol.content import Image, ResourceLink, Text, ToolResult
+from mcp.tools.refusal import refusal_result
 
 
 def failed(fault: Fault, tool: str) -> ToolResult:
     """An error result: the fault's words, or the refusal when the policy said no. Never structured (TL-6)."""
     if fault.deny is None:
         return ToolResult((Text(fault.message),), is_error=True)
-    # Refusals know every tool's need and so import more than a plain result has to.
-    from mcp.tools.refusal import refusal_result
-
     return refusal_result(tool, fault.deny)
 
 
