@@ -21,10 +21,13 @@ from mcp.tools.grep_answer import MOST_MATCHES, NAME, ONE_LINE, SEARCH_SHARE, As
 from mcp.tools.results import failed, succeeded
 from mcp.workspace.paths import Located
 from mcp.workspace.search import (
+    WIDE_BOMS,
     Folder,
     Query,
+    Searched,
     Unreadable,
     as_folder,
+    confirmed,
     plain_name,
     printable,
     search_file,
@@ -32,7 +35,7 @@ from mcp.workspace.search import (
 )
 from mcp.workspace.search_globs import Glob, file_filter
 from mcp.workspace.search_process import Halt, off_loop
-from mcp.workspace.search_records import Bounds, Collector
+from mcp.workspace.search_records import Bounds, Collector, FileLines
 
 MOST_CONTEXT: Final = 50
 #: Kept free of the output limit for what is said about the matches.
@@ -40,7 +43,6 @@ _NOTICE_BYTES: Final = 1024
 #: Decisions remembered: a decision takes longer than all else about a file with a match.
 _DECISIONS: Final = 16_384
 _SNIFFED_BYTES: Final = 64 * 1024
-_WIDE_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 SPEC: Final = ToolSpec(
     name=NAME,
@@ -178,17 +180,22 @@ def _answered(ctx: ToolContext, located: Located, asked: Asked, halt: Halt) -> T
         line_chars=ctx.limits.grep_line_chars,
         context=asked.query.context,
     )
-    if located.is_dir:
-        folder = as_folder(ctx.workspace, located)
-        unreadable = Unreadable(denied_globs(ctx.policy, Need.READ), functools.partial(_denied, ctx.policy))
-        collector = Collector(functools.partial(_admitted, folder, asked.glob, unreadable), bounds)
-        searched = search_folder(folder, asked.query, asked.glob, unreadable, collector, halt)
-    else:
+    if not located.is_dir:
         collector = Collector(lambda _: located.path, bounds)
-        searched = search_file(located, asked.query, collector, halt)
+        return _reported(ctx, asked, collector, search_file(located, asked.query, collector, halt), collector.files())
+    folder = as_folder(ctx.workspace, located)
+    unreadable = Unreadable(denied_globs(ctx.policy, Need.READ), functools.partial(_denied, ctx.policy))
+    collector = Collector(functools.partial(_admitted, folder, asked.glob, unreadable), bounds)
+    searched = search_folder(folder, asked.query, asked.glob, unreadable, collector, halt)
+    return _reported(ctx, asked, collector, searched, confirmed(folder, collector.files()))
+
+
+def _reported(
+    ctx: ToolContext, asked: Asked, collector: Collector, searched: Searched | Fault, files: list[FileLines]
+) -> ToolResult:
     if isinstance(searched, Fault):
         return failed(searched, NAME)
-    return result(asked, Found(collector.files(), collector.full, collector.searched, searched), ctx.limits)
+    return result(asked, Found(files, collector.full, collector.searched, searched), ctx.limits)
 
 
 def _denied(policy: Policy, path: str) -> bool:
@@ -224,7 +231,7 @@ def _query(limits: Limits, arguments: Mapping[str, Any]) -> Query | Fault:
 def _is_binary(file: Located) -> bool:
     """Whether the beginning of the file has a NUL and is not UTF-16, as ripgrep judges too."""
     beginning = os.pread(file.fd, _SNIFFED_BYTES, 0)
-    return b"\0" in beginning and not beginning.startswith(_WIDE_BOMS)
+    return b"\0" in beginning and not beginning.startswith(WIDE_BOMS)
 
 
 TOOL: Final = Tool(spec=SPEC, need=Need.READ, run=run, normalize=normalize)

@@ -10,6 +10,7 @@ files: it becomes the weakest of the ignore rules, and every file found is held 
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import os
 import sys
@@ -37,25 +38,29 @@ from mcp.workspace.search_process import (
     program,
     start,
 )
-from mcp.workspace.search_records import Collector
+from mcp.workspace.search_records import Collector, FileLines, Line
 
 _EVERY_RUN: Final = ("--no-config", "--color=never", "--no-messages", "--no-mmap")
 _WALK: Final = (
     *_EVERY_RUN,
     "--hidden",
-    "--no-require-git",
     "--no-ignore-parent",
     "--no-ignore-global",
     "--no-ignore-messages",
     "--glob=!.git/",
     "--glob=!/.superpi/",
 )
+#: Makes git's ignore files count outside of a repository, and reach into repositories further in.
+_WITHOUT_GIT: Final = "--no-require-git"
 _OPEN_FILES: Final = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
 _LIST: Final = ("--files", "--null")
 #: On one thread, so that it takes little from the search beside it.
 _COUNT: Final = (*_LIST, "--threads=1")
 #: Ignore rules that leave out every file, to be followed by those that take some back in.
 _NOTHING: Final = ("*", "!*/")
+#: How UTF-16 begins; ripgrep reads it as text.
+WIDE_BOMS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_MOST_WIDE_BYTES: Final = 32 * 1024 * 1024
 #: How many files that may not be read are looked at to count them.
 MOST_COUNTED: Final = 1000
 
@@ -87,14 +92,19 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """An open folder to search, and the rules of the ignore files above it."""
+    """An open folder to search, the rules of the ignore files above it, and whether it is a git repository."""
 
     located: Located
     inherited: tuple[str, ...]
+    is_repository: bool
 
     def path_of(self, name: str) -> str:
         """The policy path of a name below the folder."""
         return name if self.located.path == "." else f"{self.located.path.rstrip('/')}/{name}"
+
+    def name_of(self, path: str) -> str:
+        """The name below the folder of a policy path."""
+        return path if self.located.path == "." else path.removeprefix(f"{self.located.path.rstrip('/')}/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +126,16 @@ class Searched:
 def as_folder(workspace: Workspace, located: Located) -> Folder:
     """The folder with what its parents in the workspace ignore. Reads their ignore files."""
     place = place_of(str(located.real), workspace.roots)
-    return Folder(located, inherited_rules(place.root, place.relative) if place else ())
+    inherited = inherited_rules(place.root, place.relative) if place else ()
+    return Folder(located, inherited, is_repository=_has_entry(located.fd, ".git"))
+
+
+def _has_entry(folder: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
 
 
 def plain_name(name: str) -> str:
@@ -165,6 +184,42 @@ def search_file(file: Located, query: Query, collector: Collector, halt: Halt) -
         return processes if isinstance(processes, Fault) else Searched(drain(processes[0], collector.feed, halt))
 
 
+def confirmed(folder: Folder, files: Sequence[FileLines]) -> list[FileLines]:
+    """The files without those whose lines are not, or no longer, in the file of that very path.
+
+    Between listing and opening, ripgrep can be made to follow a link that takes a file's place. What it read then is
+    not shown, whether it lies outside or is a file that the policy keeps from the caller.
+    """
+    return [file for file in files if _holds(folder, file)]
+
+
+def _holds(folder: Folder, file: FileLines) -> bool:
+    try:
+        fd = kernel.open_exact(folder.located.fd, folder.name_of(file.path), kernel.READ)
+    except OSError:
+        return False
+    try:
+        beginning = os.pread(fd, 2, 0)
+        if beginning in WIDE_BOMS:
+            text = os.pread(fd, _MOST_WIDE_BYTES, 0).decode("utf-16", "replace")
+            return all(_body(line) in text for line in file.lines if line.end > line.start)
+        return all(_body(line) in _text_at(fd, line) for line in file.lines if line.end > line.start)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+
+
+def _body(line: Line) -> str:
+    return line.text.removeprefix("…").removesuffix("…") if line.cut else line.text
+
+
+def _text_at(fd: int, line: Line) -> str:
+    """What the file holds where the line was, and a BOM's length further."""
+    data = os.pread(fd, line.end - line.start + len(codecs.BOM_UTF8), line.start)
+    return data.decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
 def _started(
     stack: contextlib.ExitStack, starts: Sequence[Start], searched: Located, halt: Halt
 ) -> list[Process] | Fault:
@@ -187,10 +242,11 @@ def _walk(stack: contextlib.ExitStack, folder: Folder, options: Sequence[str], r
     stack.callback(os.close, null)
     located = folder.located
     where = f"/proc/self/fd/{located.fd}" if kernel.has_openat2() else str(located.real)
+    flags = [*_WALK, *options] if folder.is_repository else [*_WALK, _WITHOUT_GIT, *options]
     if not rules:
-        return Start((*_WALK, *options, "--", "./"), where, null)
+        return Start((*flags, "--", "./"), where, null)
     kept = stack.enter_context(_rules_file("\n".join([*rules, ""])))
-    return Start((*_WALK, *options, f"--ignore-file={_OPEN_FILES}/{kept}", "--", "./"), where, null, (kept,))
+    return Start((*flags, f"--ignore-file={_OPEN_FILES}/{kept}", "--", "./"), where, null, (kept,))
 
 
 @contextlib.contextmanager

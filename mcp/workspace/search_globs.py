@@ -331,7 +331,7 @@ def source(pattern: Components) -> str:
 
 
 def _loose(component: Component, *, any_case: bool = False) -> str:
-    """One component for ripgrep, which compares code points: whatever could be spelt otherwise is a wildcard."""
+    """One component for ripgrep, which compares bytes: whatever could be spelt otherwise is a wildcard."""
     if component == DEEP:
         return "**"
     return re.sub(r"\*+", "*", "".join(_loose_token(token, any_case=any_case) for token in component))
@@ -339,10 +339,9 @@ def _loose(component: Component, *, any_case: bool = False) -> str:
 
 def _loose_token(token: Token, *, any_case: bool) -> str:
     character = token.value
-    if token.kind is not Kind.TEXT or not character.isascii() or len(character) > 1:
+    plain = token.kind is Kind.TEXT and character.isascii() and character != "'" and not character.isspace()
+    if not plain:
         return "*"
-    if character == "'" or character.isspace():
-        return "?"
     if any_case and character.isalpha():
         return f"[{character.lower()}{character.upper()}]"
     return f"\\{character}" if character in _GLOB_SPECIAL else character

@@ -130,12 +130,16 @@ class Splitter:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line to show: its 1-based number, its text or an excerpt of it, and where it ends in the file, in bytes."""
+    """A line to show: its 1-based number, and its text or an excerpt of it.
+
+    `start` and `end` are its place in the file, in bytes of UTF-8 without a BOM; equal when it was not kept.
+    """
 
     number: int
     text: str
     matched: bool
     cut: bool
+    start: int
     end: int
 
 
@@ -250,7 +254,7 @@ class Collector:
 def _line(record: bytes | Overlong, most: int) -> Line:
     """What to show of a match or context record."""
     if isinstance(record, Overlong):
-        return Line(record.number or 0, _NOT_SHOWN, record.head.startswith(_MATCH_RECORD), cut=True, end=0)
+        return Line(record.number or 0, _NOT_SHOWN, record.head.startswith(_MATCH_RECORD), cut=True, start=0, end=0)
     return _excerpted(_LINE.decode(record).data, most, matched=record.startswith(_MATCH_RECORD))
 
 
@@ -259,12 +263,13 @@ def _excerpted(line: _Line, most: int, *, matched: bool) -> Line:
     text = line.lines.text if line.lines.text is not None else (raw or b"").decode("utf-8", "replace")
     length = len(raw) if raw is not None else len(text) if text.isascii() else len(text.encode())
     whole = text.removesuffix("\n").removesuffix("\r").replace("\0", "\N{REPLACEMENT CHARACTER}")
-    end = line.absolute_offset + length
-    if len(whole) <= most:
-        return Line(line.line_number, whole, matched, cut=False, end=end)
-    first = line.submatches[0] if line.submatches else _Span(0, 0)
-    start, stop = (_characters(text, raw, at) for at in (first.start, first.end))
-    return Line(line.line_number, excerpt(whole, start, stop, most), matched, cut=True, end=end)
+    cut = len(whole) > most
+    if cut:
+        first = line.submatches[0] if line.submatches else _Span(0, 0)
+        start, stop = (_characters(text, raw, at) for at in (first.start, first.end))
+        whole = excerpt(whole, start, stop, most)
+    begin = line.absolute_offset
+    return Line(line.line_number, whole, matched=matched, cut=cut, start=begin, end=begin + length)
 
 
 def _characters(text: str, raw: bytes | None, at: int) -> int:

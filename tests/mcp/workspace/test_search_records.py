@@ -50,8 +50,8 @@ def test_lines_come_by_file_in_the_order_of_paths() -> None:
     data = begin("b") + line("match", 2, "two\n") + end() + begin("a/x") + line("match", 1, "one\r\n") + end()
     assert collected(data) == (
         [
-            FileLines("a/x", [Line(1, "one", True, False, 5)]),
-            FileLines("b", [Line(2, "two", True, False, 4)]),
+            FileLines("a/x", [Line(1, "one", True, False, 0, 5)]),
+            FileLines("b", [Line(2, "two", True, False, 0, 4)]),
         ],
         None,
     )

@@ -1,0 +1,441 @@
+"""grep: what it prints, where it stops, what it says when nothing fits, and what it never shows."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from auth.permissions import Effect, Policy, Rule
+from mcp.limits import Limits
+from mcp.tools.grep import TOOL as GREP
+from mcp.tools.grep_answer import Asked, Found, result
+from mcp.workspace import kernel
+from mcp.workspace.search import Query, Searched
+from mcp.workspace.search_confine import can_confine
+from mcp.workspace.search_process import End, Ending
+from mcp.workspace.search_records import FileLines, Line
+from tests.support.files import call, context, refused, said, text_of
+
+
+def laid(root: Path, files: Mapping[str, str | bytes]) -> Path:
+    """A workspace with these files."""
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return root
+
+
+TREE = {"a.txt": "one\ntwo\nthree\nfour\nfive\nsix\nseven\n", "sub/b.py": "def two():\n    pass\n", "sub/c.md": "Two\n"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        pytest.param({"pattern": "two"}, "a.txt:2: two\nsub/b.py:1: def two():", id="path, line, text, by path"),
+        pytest.param(
+            {"pattern": "two", "path": "sub"}, "sub/b.py:1: def two():", id="paths stay those of the workspace"
+        ),
+        pytest.param(
+            {"pattern": "two", "path": "./sub/"}, "sub/b.py:1: def two():", id="however the folder is written"
+        ),
+        pytest.param({"pattern": "two", "path": "sub/b.py"}, "sub/b.py:1: def two():", id="one file"),
+        pytest.param(
+            {"pattern": "TWO", "ignore_case": True, "path": "sub"},
+            "sub/b.py:1: def two():\nsub/c.md:1: Two",
+            id="in any case",
+        ),
+        pytest.param({"pattern": "TWO", "ignoreCase": True, "path": "a.txt"}, "a.txt:2: two", id="the name others use"),
+        pytest.param({"pattern": "two()", "literal": True}, "sub/b.py:1: def two():", id="plain text"),
+        pytest.param({"pattern": "^t.*e$"}, "a.txt:3: three", id="a regular expression"),
+        pytest.param({"pattern": "two", "glob": "*.py"}, "sub/b.py:1: def two():", id="only some files"),
+        pytest.param({"pattern": "two", "glob": "!*.py"}, "a.txt:2: two", id="all but some files"),
+        pytest.param(
+            {"pattern": "two|six", "context": 1, "path": "a.txt"},
+            "a.txt-1- one\na.txt:2: two\na.txt-3- three\n--\na.txt-5- five\na.txt:6: six\na.txt-7- seven",
+            id="context, in groups",
+        ),
+        pytest.param(
+            {"pattern": "three|four", "context": 1, "path": "a.txt"},
+            "a.txt-2- two\na.txt:3: three\na.txt:4: four\na.txt-5- five",
+            id="context that touches is one group",
+        ),
+        pytest.param(
+            {"pattern": "two", "context": 1, "glob": "*.{txt,py}"},
+            "a.txt-1- one\na.txt:2: two\na.txt-3- three\n--\nsub/b.py:1: def two():\nsub/b.py-2-     pass",
+            id="a group a file",
+        ),
+        pytest.param({"pattern": "nine"}, "Nothing matches nine in the workspace.", id="nothing"),
+        pytest.param(
+            {"pattern": "nine", "path": "./sub", "glob": "*.py"},
+            "Nothing matches nine in ./sub (files: *.py).",
+            id="nothing in some files",
+        ),
+        pytest.param(
+            {"pattern": "two", "path": "sub", "glob": "*.rs"},
+            "No file in sub fits the glob *.rs, so nothing was searched.",
+            id="no file that fits",
+        ),
+        pytest.param(
+            {"pattern": "e", "limit": 1, "path": "a.txt"},
+            "a.txt:1: one\n\n[Stopped at the limit of 1 match (at most 1000 can be asked for); there are more. "
+            "Search a smaller path, only some files with glob, or a more exact pattern.]",
+            id="more than the limit",
+        ),
+        pytest.param({"pattern": "two", "limit": 1, "path": "a.txt"}, "a.txt:2: two", id="exactly the limit"),
+        pytest.param(
+            {"pattern": "two", "limit": 1.0, "path": "a.txt"}, "a.txt:2: two", id="a limit with a fraction of 0"
+        ),
+    ],
+)
+async def test_grep_prints(tmp_path: Path, arguments: dict[str, object], text: str) -> None:
+    assert await said(GREP, context(laid(tmp_path, TREE)), **arguments) == text
+
+
+async def test_the_data_is_the_matches_without_context(tmp_path: Path) -> None:
+    found = await call(GREP, context(laid(tmp_path, TREE)), pattern="two", context=1)
+    assert found.structured == {
+        "matches": [
+            {"path": "a.txt", "line": 2, "text": "two", "cut": False},
+            {"path": "sub/b.py", "line": 1, "text": "def two():", "cut": False},
+        ],
+        "truncated": False,
+        "files_left_out": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "pattern", "text"),
+    [
+        pytest.param(b"caf\xe9 x\n", "x", "f:1: caf\ufffd x", id="bytes that are not UTF-8 are replaced"),
+        pytest.param("nöße\n", "öß", "f:1: nöße", id="UTF-8"),
+        pytest.param("\ufeffone\n", "^one", "f:1: one", id="a BOM is not shown"),
+        pytest.param("one\nx é\n".encode("utf-16"), "é", "f:2: x é", id="UTF-16 with a BOM"),
+        pytest.param(b"end\r\nnext\r\n", "end$", "f:1: end", id="the end of a line before CRLF"),
+        pytest.param(b"a\tb\x1b[31m\n", "a", "f:1: a\tb\x1b[31m", id="tabs and the like stay"),
+        pytest.param(b"a\x00b\n", "a", "f is a binary file, which grep does not search.", id="a binary file"),
+        pytest.param(b"", "a", "Nothing matches a in f.", id="an empty file"),
+        pytest.param(b"no newline", "no", "f:1: no newline", id="a last line without a newline"),
+    ],
+)
+async def test_grep_reads_files_of_any_kind(tmp_path: Path, content: bytes | str, pattern: str, text: str) -> None:
+    assert await said(GREP, context(laid(tmp_path, {"f": content})), pattern=pattern, path="f") == text
+
+
+async def test_binary_files_in_a_folder_are_passed_over(tmp_path: Path) -> None:
+    laid(tmp_path, {"bin": b"needle\n\0\n", "text": b"needle\n"})
+    assert await said(GREP, context(tmp_path), pattern="needle") == "text:1: needle"
+
+
+async def test_binary_data_deep_in_a_named_file_ends_the_search_of_it(tmp_path: Path) -> None:
+    laid(tmp_path, {"f": b"needle\n" + b"x\n" * 100_000 + b"needle \0\n"})
+    assert await said(GREP, context(tmp_path), pattern="needle", path="f") == (
+        "f:1: needle\n\n[Binary data was met in a file; matches after it are not shown.]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        pytest.param("(foo", "The pattern is not a valid regular expression: regex parse error", id="what is wrong"),
+        pytest.param("(foo", "error: unclosed group\nCorrect it, or set literal to true", id="what to do"),
+        pytest.param("a(?=b)", "look-around, including look-ahead and look-behind, is not supported", id="look-ahead"),
+        pytest.param("a\nb", "within one line, so it cannot contain a line break", id="a line break"),
+        pytest.param("a\\nb", "within one line, so it cannot contain a line break", id="an escaped line break"),
+        pytest.param("a\0", "NUL", id="a NUL"),
+        pytest.param("\ud800", "half of a surrogate pair", id="half of a pair"),
+        pytest.param("x{99999}{99999}", "The pattern is not a valid regular expression", id="an endless one"),
+    ],
+)
+async def test_a_pattern_that_cannot_be_searched_for_is_an_error(tmp_path: Path, pattern: str, words: str) -> None:
+    text = await refused(GREP, context(laid(tmp_path, TREE)), pattern=pattern)
+    assert words in text
+    assert "--" not in text
+    assert str(tmp_path) not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param({"glob": "*.{ts"}, "opens a brace that it does not close", id="a bad glob"),
+        pytest.param({"path": "none"}, "none does not exist.", id="a path that is not there"),
+        pytest.param({"path": "../x"}, "../x is outside the workspace.", id="a path outside"),
+    ],
+)
+async def test_what_is_wrong_with_the_other_arguments_is_said(
+    tmp_path: Path, arguments: dict[str, object], words: str
+) -> None:
+    assert words in await refused(GREP, context(laid(tmp_path, TREE)), pattern="x", **arguments)
+
+
+async def test_output_stops_at_the_limit_of_bytes(tmp_path: Path) -> None:
+    laid(tmp_path, {"f": "x" * 400 + "\n" + "é" * 400 + "x\n" * 1000})
+    found = await call(GREP, context(tmp_path, limits=Limits(output_bytes=4096)), pattern="x", limit=1000)
+    assert "Stopped at 4 KiB; there are more." in text_of(found)
+    assert len(text_of(found).encode()) <= 4096
+    assert found.structured is not None
+    assert found.structured["truncated"]
+
+
+async def test_output_stops_at_the_limit_of_lines(tmp_path: Path) -> None:
+    laid(tmp_path, {"f": "x\n" * 50})
+    text = await said(GREP, context(tmp_path, limits=Limits(output_lines=10)), pattern="x")
+    assert text.count("f:") == 10
+    assert "Stopped at 10 lines; there are more." in text
+
+
+async def test_the_default_limit_is_a_setting(tmp_path: Path) -> None:
+    laid(tmp_path, {"f": "x\n" * 50})
+    text = await said(GREP, context(tmp_path, limits=Limits(grep_matches=3)), pattern="x")
+    assert (text.count("f:"), "the limit of 3 matches" in text) == (3, True)
+
+
+async def test_names_of_any_kind_cannot_be_taken_for_something_else(tmp_path: Path) -> None:
+    names = ["a:1: b", "new\nline:1: x", "café", os.fsdecode(b"\xff"), '"', "\x1b[31m"]
+    for name in names:
+        (tmp_path / name).write_text("needle\n")
+    found = await call(GREP, context(tmp_path), pattern="needle")
+    lines = text_of(found).split("\n")
+    assert len(lines) == len(names)
+    assert all(line.endswith(":1: needle") and line.isprintable() for line in lines)
+    assert found.structured is not None
+    paths = {match["path"] for match in found.structured["matches"]}
+    assert paths == {name.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for name in names}
+
+
+class TestPolicy:
+    """What may not be read is not searched, and nothing can be learnt about it."""
+
+    SECRET = "KEY=5ecret\n"
+
+    async def test_the_content_of_env_files_is_never_shown(self, tmp_path: Path) -> None:
+        laid(tmp_path, {".env": self.SECRET, "sub/.env.local": self.SECRET, ".env.example": "KEY=x\n", "a": "KEY\n"})
+        found = await call(GREP, context(tmp_path), pattern="KEY", context=2)
+        assert text_of(found) == (
+            ".env.example:1: KEY=x\n--\na:1: KEY\n\n[2 files were left out by the permission policy.]"
+        )
+        assert found.structured is not None
+        assert found.structured["files_left_out"] == 2
+
+    @pytest.mark.parametrize("pattern", ["KEY=5", "KEY=4", "^.{10}$", "."])
+    @pytest.mark.parametrize("glob", [None, ".env", "*"])
+    async def test_the_answer_does_not_depend_on_what_is_in_them(
+        self, tmp_path: Path, pattern: str, glob: str | None
+    ) -> None:
+        arguments = {"pattern": pattern} | ({"glob": glob} if glob else {})
+        laid(tmp_path, {"ws/.env": self.SECRET, "other/.env": "nothing"})
+        answers = [await said(GREP, context(tmp_path / folder), **arguments) for folder in ("ws", "other")]
+        assert answers[0] == answers[1]
+        assert "[1 file was left out by the permission policy.]" in answers[0]
+
+    async def test_they_take_no_room_from_the_limit(self, tmp_path: Path) -> None:
+        laid(tmp_path, {".env": "x\n" * 500, "z": "x\n"})
+        assert await said(GREP, context(tmp_path), pattern="x", limit=1) == (
+            "z:1: x\n\n[1 file was left out by the permission policy.]"
+        )
+
+    async def test_files_that_the_glob_does_not_take_are_not_counted(self, tmp_path: Path) -> None:
+        laid(tmp_path, {".env": "x\n", "z.py": "x\n"})
+        assert await said(GREP, context(tmp_path), pattern="x", glob="*.py") == "z.py:1: x"
+
+    async def test_ignored_files_are_not_counted(self, tmp_path: Path) -> None:
+        laid(tmp_path, {".gitignore": ".env\n", ".env": "x\n", "sub/.env": "x\n", "sub/z": "x\n"})
+        assert await said(GREP, context(tmp_path), pattern="x") == "sub/z:1: x"
+        assert await said(GREP, context(tmp_path), pattern="x", path="sub") == "sub/z:1: x"
+
+    @pytest.mark.parametrize("tool", ["grep", "read", "*"])
+    async def test_a_rule_keeps_a_folder_from_being_searched(self, tmp_path: Path, tool: str) -> None:
+        laid(tmp_path, {"secrets/deep/a": "x\n", "b/Secrets": "x\n", "b/c": "x\n"})
+        ctx = context(tmp_path, rules=(Rule(tool, "secrets/**", Effect.DENY), Rule(tool, "b/secrets", Effect.DENY)))
+        assert await said(GREP, ctx, pattern="x") == "b/c:1: x\n\n[2 files were left out by the permission policy.]"
+        assert await said(GREP, ctx, pattern="x", path="b") == (
+            "b/c:1: x\n\n[1 file was left out by the permission policy.]"
+        )
+
+    @pytest.mark.parametrize("path", [".env", "secrets", "secrets/deep/a", "link"])
+    async def test_naming_it_is_refused(self, tmp_path: Path, path: str) -> None:
+        laid(tmp_path, {".env": "x\n", "secrets/deep/a": "x\n"})
+        (tmp_path / "link").symlink_to(".env")
+        found = await call(
+            GREP, context(tmp_path, rules=(Rule("read", "secrets/**", Effect.DENY),)), pattern="x", path=path
+        )
+        assert (found.is_error, found.structured) == (True, None)
+        assert "grep was refused by the" in text_of(found)
+        assert "x\n" not in text_of(found)
+
+    async def test_only_what_read_may_show_is_shown(self, tmp_path: Path) -> None:
+        """A rule lets grep into docs, but read only into src; the stricter one counts."""
+        laid(tmp_path, {"src/a": "x\n", "docs/b": "x\n"})
+        rules = (Rule("read", "src/**", Effect.ALLOW), Rule("grep", "docs/**", Effect.ALLOW))
+        ctx = context(tmp_path, rules=rules)
+        assert await said(GREP, ctx, pattern="x", path="src") == "src/a:1: x"
+        assert "allowed is src/**" in await refused(GREP, ctx, pattern="x", path="docs/b")
+
+    async def test_a_harness_with_grep_alone_can_search(self, tmp_path: Path) -> None:
+        laid(tmp_path, {"a": "x\n"})
+        ctx = context(tmp_path)
+        policy = Policy("alone", frozenset({"grep"}), ctx.policy.caps)
+        alone = type(ctx)(ctx.workspace, policy, ctx.limits, ctx.shell, ctx.principal)
+        assert await said(GREP, alone, pattern="x") == "a:1: x"
+
+
+async def test_files_of_an_extra_root_have_absolute_paths(tmp_path: Path) -> None:
+    laid(
+        tmp_path,
+        {"ws/a": "x\n", "extra/sub/b": "x\n", "extra/.env": "x\n", "extra/.gitignore": "c\n", "extra/sub/c": "x\n"},
+    )
+    ctx = context(tmp_path / "ws", tmp_path / "extra")
+    assert await said(GREP, ctx, pattern="x") == "a:1: x"
+    assert await said(GREP, ctx, pattern="x", path=str(tmp_path / "extra")) == (
+        f"{tmp_path}/extra/sub/b:1: x\n\n[1 file was left out by the permission policy.]"
+    )
+    assert await said(GREP, ctx, pattern="x", path=f"{tmp_path}/extra/sub") == f"{tmp_path}/extra/sub/b:1: x"
+
+
+async def test_links_are_not_followed_but_may_be_named(tmp_path: Path) -> None:
+    laid(tmp_path, {"outside/canary": "canary\n", "ws/real/a": "canary\n"})
+    for name, aim in (("out", "../outside"), ("file", "../outside/canary"), ("in", "real")):
+        (tmp_path / "ws" / name).symlink_to(aim)
+    ctx = context(tmp_path / "ws")
+    assert await said(GREP, ctx, pattern="canary") == "real/a:1: canary"
+    assert await said(GREP, ctx, pattern="canary", path="in") == "real/a:1: canary"
+    for name in ("out", "file"):
+        assert f"{name} is outside the workspace" in await refused(GREP, ctx, pattern="canary", path=name)
+
+
+@contextmanager
+def exchanging(first: Path, second: Path) -> Iterator[None]:
+    """While this is open the two names are exchanged all the time (renameat2 with RENAME_EXCHANGE)."""
+    done = threading.Event()
+    library = ctypes.CDLL(None)
+    names = (-100, bytes(first), -100, bytes(second), 2)
+
+    def exchange() -> None:
+        while not done.is_set():
+            library.renameat2(*names)
+
+    thread = threading.Thread(target=exchange)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+@pytest.mark.skipif(not can_confine(), reason="the kernel has no Landlock")
+async def test_a_folder_that_becomes_a_link_while_it_is_searched_leads_nowhere(tmp_path: Path) -> None:
+    """Without the kernel's access rules about every second of these searches reads the canaries."""
+    for number in range(400):
+        laid(tmp_path, {f"outside/{number}": "canary\n", f"ws/folder/{number}": "plain\n"})
+    (tmp_path / "ws/link").symlink_to(tmp_path / "outside")
+    ctx = context(tmp_path / "ws")
+    with exchanging(tmp_path / "ws/folder", tmp_path / "ws/link"):
+        answers = [text_of(await call(GREP, ctx, pattern="canary")) for _ in range(15)]
+    assert [answer for answer in answers if re.search(r"\d: canary", answer)] == []
+
+
+async def test_a_system_without_openat2_finds_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    laid(tmp_path, {**TREE, "sub/.gitignore": "c.md\n", ".gitignore": "/sub/b.py\n"})
+    monkeypatch.setattr(kernel, "has_openat2", lambda: False)
+    assert await said(GREP, context(tmp_path), pattern="two") == "a.txt:2: two"
+    assert "Nothing matches" in await said(GREP, context(tmp_path), pattern="two", path="sub", ignore_case=True)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+async def test_files_that_cannot_be_read_are_mentioned(tmp_path: Path) -> None:
+    laid(tmp_path, {"closed": "x\n", "open": "x\n"})
+    (tmp_path / "closed").chmod(0)
+    assert await said(GREP, context(tmp_path), pattern="x") == (
+        "open:1: x\n\n[Some files or folders could not be read.]"
+    )
+
+
+async def test_a_search_without_time_is_an_error_that_says_how_to_go_on(tmp_path: Path) -> None:
+    text = await refused(GREP, context(laid(tmp_path, TREE), limits=Limits(tool_seconds=0.000_001)), pattern="two")
+    assert text.startswith("The search found nothing in ")
+    assert "Search a smaller path" in text
+
+
+def found_in(ending: Ending) -> Found:
+    """One match, and that ending."""
+    return Found([FileLines("a", [Line(1, "x", True, False, 0, 2)])], None, None, Searched(ending))
+
+
+@pytest.mark.parametrize(
+    ("ending", "text"),
+    [
+        pytest.param(
+            Ending(End.OUT_OF_TIME, -9, ""),
+            "The search was stopped after 57 s; partial results follow.\n\na:1: x",
+            id="out of time",
+        ),
+        pytest.param(
+            Ending(End.COMPLETE, -6, "memory allocation of 9 bytes failed"),
+            "a:1: x\n\n[The search ended early, out of memory; there may be more matches. Search a smaller path, only "
+            "some files with glob, or a more exact pattern.]",
+            id="out of memory",
+        ),
+    ],
+)
+def test_partial_results_are_shown_and_said_to_be_partial(ending: Ending, text: str) -> None:
+    asked = Asked(Query("x", literal=False, ignore_case=False, context=0, limit=9), None, "the workspace")
+    answer = result(asked, found_in(ending), Limits())
+    assert (text_of(answer), answer.is_error) == (text, False)
+    assert answer.structured is not None
+    assert answer.structured["truncated"]
+
+
+async def test_searches_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+    for number in range(20):
+        laid(tmp_path, {f"{number}/f": f"needle {number}\n"})
+    ctx = context(tmp_path)
+    answers = await asyncio.gather(
+        *(said(GREP, ctx, pattern="needle", path=str(number)) for number in range(20)),
+        *(said(GREP, ctx, pattern=f"needle {number}$") for number in range(20)),
+    )
+    assert answers == [f"{number}/f:1: needle {number}" for number in range(20)] * 2
+
+
+async def test_a_cancelled_call_ends(tmp_path: Path) -> None:
+    """Cancelled at once, before the search has a process, and again after; no file is left open."""
+    laid(tmp_path, TREE)
+    before = len(os.listdir("/dev/fd"))
+    for _ in range(3):
+        task = asyncio.create_task(call(GREP, context(tmp_path), pattern="two"))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert await said(GREP, context(tmp_path), pattern="seven") == "a.txt:7: seven"
+    assert len(os.listdir("/dev/fd")) <= before + 1
+
+
+LINES = st.lists(st.text("ab*(\u00e9 \t", max_size=8), max_size=6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(files=st.lists(LINES, min_size=1, max_size=3), literal=st.text("ab*(\u00e9", min_size=1, max_size=3))
+def test_the_matches_are_the_lines_that_hold_the_text(
+    tmp_path_factory: pytest.TempPathFactory, files: list[list[str]], literal: str
+) -> None:
+    root = tmp_path_factory.mktemp("ws")
+    for number, lines in enumerate(files):
+        (root / f"f{number}").write_text("".join(f"{line}\n" for line in lines), "utf-8", newline="\n")
+    found = asyncio.run(call(GREP, context(root), pattern=literal, literal=True))
+    assert found.structured is not None
+    assert [(match["path"], match["line"], match["text"]) for match in found.structured["matches"]] == [
+        (f"f{number}", index, line)
+        for number, lines in enumerate(files)
+        for index, line in enumerate(lines, 1)
+        if literal in line
+    ]
