@@ -132,14 +132,15 @@ def _system(world: World, inherited: Inherited, *, network: bool) -> Iterator[st
             yield from ("--symlink", str(path.readlink()), str(path))
         elif path.is_dir():
             yield from ("--ro-bind", str(path), str(path))
-    for path in world.exposed(network=network):
-        yield from ("--ro-bind", str(path.resolve()), str(path))
-    yield from ("--ro-bind-data", str(inherited.passwd), "/etc/passwd")
-    yield from ("--ro-bind-data", str(inherited.group), "/etc/group")
     yield from ("--proc", "/proc", "--dev", "/dev")
     yield from ("--perms", "1777", "--size", str(SHM_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev")  # noqa: S108
     yield from ("--perms", "1777", "--size", str(TMP_BYTES), "--tmpfs", "/tmp", "--dir", HOME)  # noqa: S108
     yield from ("--dir", "/run", "--dir", "/var", "--symlink", "../tmp", "/var/tmp")  # noqa: S108
+    # An installation may show paths below any of these.
+    for path in world.exposed(network=network):
+        yield from ("--ro-bind", str(path.resolve()), str(path))
+    yield from ("--ro-bind-data", str(inherited.passwd), "/etc/passwd")
+    yield from ("--ro-bind-data", str(inherited.group), "/etc/group")
 
 
 def _masks(command: Command, world: World, user: User | None) -> Iterator[str]:
