@@ -16,7 +16,7 @@ from mcp.protocol.content import ToolResult
 from mcp.tools.results import failed, succeeded
 from mcp.workspace.search import MOST_COUNTED, Query, Searched, printable, valid
 from mcp.workspace.search_globs import Glob
-from mcp.workspace.search_process import End
+from mcp.workspace.search_process import End, Ending
 from mcp.workspace.search_records import FileLines, Full
 
 NAME: Final = "grep"
@@ -61,11 +61,8 @@ def result(asked: Asked, found: Found, limits: Limits) -> ToolResult:
     ending = found.searched.ending
     if ending.end is End.COMPLETE and ending.status > 1 and ending.complaint:
         return failed(_engine_fault(asked.query, ending.complaint), NAME)
-    if ending.end is End.OUT_OF_TIME and not found.files:
-        seconds = limits.tool_seconds * SEARCH_SHARE
-        return failed(
-            Fault(f"The search found nothing in {seconds:g} s and was stopped before its end. {_NARROW}"), NAME
-        )
+    if not found.files and (ending.end is End.OUT_OF_TIME or ending.status < 0):
+        return failed(_unfinished(ending, limits), NAME)
     head = _head(asked, found, limits)
     lines = _lines(found.files, context=asked.query.context > 0)
     notes = [f"[{note}]" for note in _notes(asked, found, limits)]
@@ -83,6 +80,17 @@ def _engine_fault(query: Query, complaint: str) -> Fault:
     return Fault(
         f"The pattern is not a valid regular expression: {message}\n"
         "Correct it, or set literal to true to search for the text as it is."
+    )
+
+
+def _unfinished(ending: Ending, limits: Limits) -> Fault:
+    """A search that found nothing before it was ended."""
+    if ending.end is End.OUT_OF_TIME:
+        return Fault(
+            f"Nothing was found in {limits.tool_seconds * SEARCH_SHARE:g} s, and then the search was stopped. {_NARROW}"
+        )
+    return Fault(
+        f"Nothing was found before the search ran out of memory, as on a line of hundreds of megabytes. {_NARROW}"
     )
 
 
@@ -128,7 +136,7 @@ def _notes(asked: Asked, found: Found, limits: Limits) -> Iterator[str]:
     if any(file.binary for file in found.files):
         yield "Binary data was met in a file; matches after it are not shown."
     if ending.end is End.COMPLETE and ending.status < 0:
-        yield f"The search ended early, out of memory; there may be more matches. {_NARROW}"
+        yield f"The search ran out of memory and ended early; there may be more matches. {_NARROW}"
     if ending.end is End.COMPLETE and ending.status > 1:
         yield "Some files or folders could not be read."
     if found.searched.left_out:

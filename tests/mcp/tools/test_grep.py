@@ -6,6 +6,7 @@ import asyncio
 import ctypes
 import os
 import re
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,12 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auth.permissions import Effect, Policy, Rule
+from mcp.faults import Fault
 from mcp.limits import Limits
 from mcp.tools.grep import TOOL as GREP
 from mcp.tools.grep_answer import Asked, Found, result
-from mcp.workspace import kernel
+from mcp.workspace import kernel, search_process
 from mcp.workspace.search import Query, Searched
 from mcp.workspace.search_confine import can_confine
+from mcp.workspace.search_globs import file_filter
 from mcp.workspace.search_process import End, Ending
 from mcp.workspace.search_records import FileLines, Line
 from tests.support.files import call, context, refused, said, text_of
@@ -362,7 +365,7 @@ async def test_files_that_cannot_be_read_are_mentioned(tmp_path: Path) -> None:
 
 async def test_a_search_without_time_is_an_error_that_says_how_to_go_on(tmp_path: Path) -> None:
     text = await refused(GREP, context(laid(tmp_path, TREE), limits=Limits(tool_seconds=0.000_001)), pattern="two")
-    assert text.startswith("The search found nothing in ")
+    assert text.startswith("Nothing was found in ")
     assert "Search a smaller path" in text
 
 
@@ -381,8 +384,8 @@ def found_in(ending: Ending) -> Found:
         ),
         pytest.param(
             Ending(End.COMPLETE, -6, "memory allocation of 9 bytes failed"),
-            "a:1: x\n\n[The search ended early, out of memory; there may be more matches. Search a smaller path, only "
-            "some files with glob, or a more exact pattern.]",
+            "a:1: x\n\n[The search ran out of memory and ended early; there may be more matches. Search a smaller path, "
+            "only some files with glob, or a more exact pattern.]",
             id="out of memory",
         ),
     ],
@@ -393,6 +396,53 @@ def test_partial_results_are_shown_and_said_to_be_partial(ending: Ending, text: 
     assert (text_of(answer), answer.is_error) == (text, False)
     assert answer.structured is not None
     assert answer.structured["truncated"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no limit can be put on another process")
+async def test_13_a_line_too_large_for_memory_ends_the_search_and_not_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ripgrep holds a line whole; here it may use 48 MB, and the line has 100."""
+    monkeypatch.setattr(search_process, "_MEMORY_BYTES", 48 * 1024 * 1024)
+    (tmp_path / "f").write_bytes(b"x" * 100_000_000)
+    text = await refused(GREP, context(tmp_path), pattern="xy", path="f")
+    assert text.startswith("Nothing was found before the search ran out of memory")
+
+
+NAMES = (
+    "a.py",
+    "b/a.py",
+    "b/[id].py",
+    "b/é.c",
+    "b/e\u0301.c",
+    "it\u2019s a.c",
+    "-x",
+    "#a",
+    "!a",
+    "c d",
+    "c/.a",
+    "a*",
+    "b/c/a",
+)
+PIECES = st.sampled_from([*"abcdeé*?!# '-x./", "**", "/", "[id]", "[!a]", "{a,b}", "*.py", "\\*"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(glob=st.lists(PIECES, min_size=1, max_size=5).map("".join))
+def test_the_files_searched_are_those_that_the_glob_takes(odd_names: Path, glob: str) -> None:
+    """ripgrep walks with rules that are wider than the glob; they must never be narrower."""
+    compiled = file_filter(glob)
+    if isinstance(compiled, Fault):
+        return
+    found = asyncio.run(call(GREP, context(odd_names), pattern="needle", glob=glob))
+    assert found.structured is not None
+    assert {match["path"] for match in found.structured["matches"]} == {n for n in NAMES if compiled.matches(n)}
+
+
+@pytest.fixture(scope="module")
+def odd_names(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace whose file names need care in a glob."""
+    return laid(tmp_path_factory.mktemp("odd"), dict.fromkeys(NAMES, "needle\n"))
 
 
 async def test_searches_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
