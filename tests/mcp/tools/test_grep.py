@@ -384,8 +384,8 @@ def found_in(ending: Ending) -> Found:
         ),
         pytest.param(
             Ending(End.COMPLETE, -6, "memory allocation of 9 bytes failed"),
-            "a:1: x\n\n[The search ran out of memory and ended early; there may be more matches. Search a smaller path, "
-            "only some files with glob, or a more exact pattern.]",
+            "a:1: x\n\n[The search ran out of memory and ended early; there may be more matches. Search a smaller "
+            "path, only some files with glob, or a more exact pattern.]",
             id="out of memory",
         ),
     ],
