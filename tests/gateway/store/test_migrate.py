@@ -1,6 +1,5 @@
 """Migrating: where a database stands, many processes at once, and what is refused untouched."""
 
-import os
 import shutil
 import sqlite3
 import subprocess
@@ -173,7 +172,6 @@ def test_four_processes_that_migrate_at_once_all_find_it_current(tmp_path):
         subprocess.Popen(
             [sys.executable, "-c", MIGRATE_EACH_LINE],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
