@@ -25,7 +25,7 @@ class MemorySessions:
         self._sessions: dict[str, Session] = {}
 
     async def open(self, session: Session, *, most: int) -> tuple[str, ...]:
-        """Raises ValueError when the id is taken."""
+        """The ids in their order. Raises ValueError when the id is taken."""
         state = session.state
         values.require_storable(session.id, state.principal, state.harness)
         kept = _copy(replace(session, created=values.utc(session.created), last_seen=values.utc(session.last_seen)))
@@ -37,7 +37,7 @@ class MemorySessions:
         for id in idlest:
             del self._sessions[id]
         self._sessions[session.id] = kept
-        return tuple(idlest)
+        return tuple(sorted(idlest))
 
     async def find(self, id: str) -> Session | None:
         """A copy: what a caller does to it stays with the caller."""

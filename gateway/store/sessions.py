@@ -43,7 +43,7 @@ class SqlSessions:
         self._database = database
 
     async def open(self, session: Session, *, most: int) -> tuple[str, ...]:
-        """One write transaction. Raises ValueError when the id is taken.
+        """One write transaction; the ids in their order. Raises ValueError when the id is taken.
 
         The new session always stays. On a database with many writers, sessions opened at the same moment may
         exceed `most` until the next one opens.
@@ -52,7 +52,7 @@ class SqlSessions:
 
         def job(connection: Connection) -> tuple[str, ...]:
             ended = connection.execute(_END_IDLEST, {"owner": session.principal, "kept": max(most - 1, 0)})
-            ids = tuple(ended.scalars())
+            ids = tuple(sorted(ended.scalars()))
             connection.execute(_INSERT, row)
             return ids
 

@@ -41,7 +41,7 @@ async def test_a_session_comes_back_exactly_as_it_was_opened(sessions):
         created=NOON,
         last_seen=NOON + MINUTE,
     )
-    await sessions.open(opened, most=10)
+    assert await sessions.open(opened, most=10) == ()
     assert await sessions.find(opened.id) == opened
 
 
