@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import functools
 import os
 import sys
 import tempfile
@@ -158,8 +159,7 @@ def search_folder(
 
     They are counted by a walk of their own: a count of those that match would tell what is in them.
     """
-    below = [part for part in folder.located.path.split("/") if part not in {"", "."}]
-    hidden = narrowing_to(rest for pattern in unreadable.globs for rest in remainders(pattern, below))
+    hidden = _narrowing_to_hidden(unreadable.globs, folder.located.path)
     chosen = (*_NOTHING, *glob.narrowing) if glob and glob.narrowing else ()
     with contextlib.ExitStack() as stack:
         starts = [_walk(stack, folder, query.options(), (*chosen, *folder.inherited))]
@@ -174,6 +174,13 @@ def search_folder(
         names = _names(processes[1], halt)
     denied = (unreadable.denied(folder.path_of(name)) for name in names if glob is None or glob.matches(name))
     return Searched(ending, sum(denied))
+
+
+@functools.lru_cache(maxsize=256)
+def _narrowing_to_hidden(globs: tuple[str, ...], path: str) -> tuple[str, ...]:
+    """The rules that leave in, of a folder with that policy path, the files that the globs name."""
+    below = [part for part in path.split("/") if part not in {"", "."}]
+    return narrowing_to(rest for pattern in globs for rest in remainders(pattern, below))
 
 
 def search_file(file: Located, query: Query, collector: Collector, halt: Halt) -> Searched | Fault:
