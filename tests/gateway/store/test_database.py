@@ -156,6 +156,23 @@ async def test_a_lock_that_stays_is_unavailable_and_one_that_goes_is_waited_for(
     await asyncio.gather(hasty.close(), patient.close())
 
 
+@pytest.mark.parametrize(
+    ("pragma", "words"),
+    [
+        pytest.param("max_page_count=1", "cannot be written: the disk is full", id="full"),
+        pytest.param("query_only=ON", "cannot be written: it is read-only", id="read-only"),
+    ],
+)
+async def test_a_database_that_cannot_be_written_is_unavailable(database, pragma, words):
+    def job(connection):
+        connection.execute(text(f"PRAGMA {pragma}"))
+        connection.execute(text("INSERT INTO signing_key VALUES ('a', 'p', zeroblob(100000), '2026-01-01')"))
+
+    with pytest.raises(StoreUnavailable, match=words):
+        await database.write(job)
+    assert await database.read(run("SELECT * FROM signing_key")) == []
+
+
 async def test_a_read_sees_the_newest_commit_of_another_process_between_two_statements(database, tmp_path):
     def job(connection):
         before = connection.execute(text("SELECT count(*) FROM signing_key")).scalar_one()
