@@ -1,0 +1,46 @@
+"""What changed elsewhere, so that caches stop trusting what they hold: the port that a store fills.
+
+A change is written in the transaction that makes it and heard by every process, this one included. Changes
+carry ids, never values.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Subject(enum.StrEnum):
+    """What kind of thing changed."""
+
+    TOKEN = "token"  # noqa: S105 - a kind of thing, not a secret
+    PRINCIPAL = "principal"
+    SESSION = "session"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that is no longer what a cache may hold of it."""
+
+    subject: Subject
+    id: str
+
+
+#: Takes a change; None means that changes may have been missed, so that everything held is in doubt.
+Hear = Callable[[Change | None], None]
+
+
+class ChangeFeed(Protocol):
+    """Changes as they are heard. For use on one event loop."""
+
+    @property
+    def sequence(self) -> int:
+        """Grows with everything heard: what was looked up before it grew must not enter a cache."""
+
+    def silent_seconds(self) -> float:
+        """For how long it has been unknown whether there were changes; 0 while the feed is in touch."""
+
+    def listen(self, hear: Hear) -> None:
+        """Have `hear` called, on the event loop, for every change from now on."""
