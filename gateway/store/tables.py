@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     DateTime,
@@ -122,4 +123,78 @@ signing_key: Final = Table(
     Column("secret", LargeBinary, nullable=False),
     Column("created_at", Moment, nullable=False),
     Index(None, "purpose", "created_at"),
+)
+
+principal: Final = Table(
+    "principal",
+    metadata,
+    # `local:alice`, or `https://issuer#subject`.
+    Column("id", _id(), primary_key=True),
+    Column("created_at", Moment, nullable=False),
+    Column("created_by", _id(), nullable=False),
+    Column("disabled_at", Moment),
+    Column("disabled_by", _id()),
+)
+
+#: Rows are never deleted: that one ever was is what closes the door to anonymous callers.
+token: Final = Table(
+    "token",
+    metadata,
+    Column("id", _id(), primary_key=True),
+    Column("hash", LargeBinary, nullable=False, unique=True),
+    Column("kind", Text, nullable=False),
+    Column("prefix", Text, nullable=False),
+    Column("last4", Text, nullable=False),
+    Column("principal", _id(), ForeignKey(principal.c.id), nullable=False),
+    Column("name", Text, nullable=False),
+    # Sorted and separated by spaces.
+    Column("scopes", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("created_by", _id(), nullable=False),
+    Column("expires_at", Moment),
+    Column("last_used_at", Moment),
+    Column("revoked_at", Moment),
+    Column("revoked_by", _id()),
+    Index(None, "principal", "created_at", "id"),
+    Index(None, "created_at", "id"),
+)
+
+
+def _counter() -> BigInteger:
+    """A number that the database counts up; SQLite counts only columns of type INTEGER."""
+    return BigInteger().with_variant(Integer(), "sqlite")
+
+
+#: What happened, append-only.
+audit: Final = Table(
+    "audit",
+    metadata,
+    Column("seq", _counter(), primary_key=True),
+    Column("at", Moment, nullable=False),
+    Column("request_id", Text, nullable=False),
+    Column("trace_id", Text),
+    Column("principal", _id(), nullable=False),
+    Column("token", _id()),
+    Column("action", Text, nullable=False),
+    Column("object", Text, nullable=False),
+    Column("decision", Text, nullable=False),
+    Column("reason", Text),
+    Column("address", Text),
+    Column("duration_ms", Integer),
+    Column("arguments_sha256", Text),
+    Column("arguments_bytes", Integer),
+    Column("result_bytes", Integer),
+    Index(None, "principal", "seq"),
+    Index(None, "action", "seq"),
+)
+
+#: What caches elsewhere must forget: read by those that a notification did not reach, pruned after an hour.
+change: Final = Table(
+    "change",
+    metadata,
+    Column("seq", _counter(), primary_key=True),
+    Column("subject", Text, nullable=False),
+    Column("key", _id(), nullable=False),
+    Column("at", Moment, nullable=False),
+    Index(None, "at"),
 )
