@@ -55,7 +55,7 @@ def probed(
     return probe_shell(Limits(), allow_unsandboxed=allow_unsandboxed, local=local)
 
 
-B, L = SandboxStep.BUBBLEWRAP, SandboxStep.LANDLOCK
+B, L, U = SandboxStep.BUBBLEWRAP, SandboxStep.LANDLOCK, SandboxStep.UNSANDBOXED
 
 
 @pytest.mark.parametrize(
@@ -65,20 +65,13 @@ B, L = SandboxStep.BUBBLEWRAP, SandboxStep.LANDLOCK
         pytest.param({L}, {}, L, "deny rules on paths do not bind them", id="then Landlock, and what is lost is said"),
         pytest.param({B, L}, {"local": True}, B, "Commands run in bubblewrap", id="also over stdio"),
         pytest.param(
-            {B, L}, {"allow_unsandboxed": True}, B, "Commands run in bubblewrap", id="even if none is allowed"
+            {B, L}, {"allow_unsandboxed": True}, U, "because a setting says so", id="a setting means none at all"
         ),
         pytest.param(
             set(), {}, SandboxStep.UNAVAILABLE, "Commands are refused", id="where none works they are refused"
         ),
         pytest.param(
-            set(),
-            {"allow_unsandboxed": True},
-            SandboxStep.UNSANDBOXED,
-            "WITHOUT A SANDBOX, because a setting",
-            id="unless allowed",
-        ),
-        pytest.param(
-            set(), {"local": True}, SandboxStep.UNSANDBOXED, "WITHOUT A SANDBOX, as the user", id="or over stdio"
+            set(), {"local": True}, U, "WITHOUT A SANDBOX, as the user who started", id="but over stdio they run"
         ),
     ],
 )
