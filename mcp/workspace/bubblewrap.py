@@ -18,7 +18,7 @@ from mcp.faults import Fault
 from mcp.workspace.processes import Launch
 from mcp.workspace.sandbox_programs import OpenProgram, drop_to
 from mcp.workspace.sandbox_seccomp import namespaced_filter
-from mcp.workspace.sandbox_world import ROOT_LINKS, User, World, enters, passwd, reaches, rlimits, user_for
+from mcp.workspace.sandbox_world import GIT_CONFIG, ROOT_LINKS, User, World, enters, passwd, reaches, rlimits, user_for
 from mcp.workspace.shell_command import Command, SandboxStep
 
 #: Size of the private /tmp and /dev/shm of a command, in bytes; they are memory.
@@ -50,11 +50,12 @@ class Inherited:
     status: int
     passwd: int
     group: int
+    git_config: int
     seccomp: int | None
 
     def all(self) -> tuple[int, ...]:
         """Every one of them."""
-        named = (self.status, self.passwd, self.group)
+        named = (self.status, self.passwd, self.group, self.git_config)
         return named if self.seccomp is None else (*named, self.seccomp)
 
 
@@ -62,7 +63,8 @@ def _inherited(status: int, user: User | None) -> Inherited:
     uid, gid = (os.geteuid(), os.getegid()) if user is None else (user.uid, user.gid)
     users, groups = passwd(uid, gid)
     program = namespaced_filter(platform.machine())
-    return Inherited(status, _memory(users), _memory(groups), None if program is None else _memory(program))
+    seccomp = None if program is None else _memory(program)
+    return Inherited(status, _memory(users), _memory(groups), _memory(GIT_CONFIG.encode()), seccomp)
 
 
 def _memory(data: bytes) -> int:
@@ -135,6 +137,7 @@ def _system(world: World, inherited: Inherited, *, network: bool) -> Iterator[st
     yield from ("--proc", "/proc", "--dev", "/dev")
     yield from ("--perms", "1777", "--size", str(SHM_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev")  # noqa: S108
     yield from ("--perms", "1777", "--size", str(TMP_BYTES), "--tmpfs", "/tmp", "--dir", HOME)  # noqa: S108
+    yield from ("--file", str(inherited.git_config), f"{HOME}/.gitconfig")
     yield from ("--dir", "/run", "--dir", "/var", "--symlink", "../tmp", "/var/tmp")  # noqa: S108
     # An installation may show paths below any of these.
     for path in world.exposed(network=network):

@@ -16,9 +16,9 @@ from typing import ClassVar, Final
 LINE_IN_HAND: Final = 8192
 
 #: Text without C0 (but tab and newline), DEL and C1 (ECMA-48, ISO 6429). Whole CSI sequences and CRLF may stand in
-#: it: they are so common that they are taken out in one go.
-_PLAIN: Final = re.compile(r"(?:[^\x00-\x08\x0b-\x1f\x7f-\x9f]++|\x1b\[[\x20-\x3f]*+[\x40-\x7e]|\r\n)*+")
-_COMMON: Final = re.compile(r"\x1b\[[\x20-\x3f]*+[\x40-\x7e]|\r(?=\n)")
+#: it: they are so common that they are taken out in one go. (No possessive quantifiers: Python 3.11.2 gets them wrong.)
+_PLAIN: Final = re.compile(r"(?:[^\x00-\x08\x0b-\x1f\x7f-\x9f]+|\x1b\[[\x20-\x3f]*[\x40-\x7e]|\r\n)*")
+_COMMON: Final = re.compile(r"\x1b\[[\x20-\x3f]*[\x40-\x7e]|\r(?=\n)")
 _CSI_BODY: Final = re.compile(r"[\x20-\x3f]*")
 _INTERMEDIATES: Final = re.compile(r"[\x20-\x2f]*")
 #: What ends a control string or breaks it off: BEL, CAN, SUB, ESC, ST; a newline too, lest an open one eat the rest.

@@ -28,6 +28,9 @@ _PROBE: Final = 'echo a >probe && cp probe "$TMPDIR" && head -c 1 /dev/zero >/de
 _PROBE_SAYS: Final = b"b\n"
 _MOST_OF_REASON: Final = 300
 
+_WARNING: Final = "WARNING: commands run WITHOUT A SANDBOX,"
+_BARE: Final = "they can read and change whatever the server can, its keys and data among it."
+
 
 class Sandbox(Protocol):
     """One step of the ladder."""
@@ -52,17 +55,20 @@ class Choice:
 
 
 def choose(world: World, *, allow_unsandboxed: bool, local: bool, only: SandboxStep | None = None) -> Choice:
-    """The first step that works. `only` leaves out all other steps."""
+    """The first step that works; none is tried when commands may run without one. `only` tries just that step."""
     failed: dict[SandboxStep, str] = {}
+    if allow_unsandboxed and only in {None, SandboxStep.UNSANDBOXED}:
+        return Choice(Unsandboxed(world, local=local), f"{_WARNING} because a setting says so: {_BARE}")
     for sandbox in _ladder(world):
         if only in {None, sandbox.step}:
             problem = _problem(sandbox)
             if problem is None:
                 return Choice(sandbox, _why_sandboxed(sandbox.step, failed))
             failed.setdefault(sandbox.step, problem)
-    reasons = "; ".join(f"{step}: {problem}" for step, problem in failed.items()) or "not tried"
-    if (allow_unsandboxed or local) and only in {None, SandboxStep.UNSANDBOXED}:
-        return Choice(Unsandboxed(world, local=local), _why_unsandboxed(reasons, local=local))
+    reasons = "; ".join(f"{step}: {problem}" for step, problem in failed.items()) or "this system has none"
+    if local and only in {None, SandboxStep.UNSANDBOXED}:
+        why = f"{_WARNING} as the user who started the server, since none works here ({reasons}): {_BARE}"
+        return Choice(Unsandboxed(world, local=True), why)
     return Choice(
         None,
         f"Commands are refused, because no sandbox works here ({reasons}). Allow user namespaces for bubblewrap, or "
@@ -117,12 +123,4 @@ def _why_sandboxed(step: SandboxStep, failed: dict[SandboxStep, str]) -> str:
     return (
         f"{why} The server is root and runs them as the owner of the workspace, or as uid {NOBODY} where that is "
         "root, and then they cannot change root's files: give the workspace to another user."
-    )
-
-
-def _why_unsandboxed(reasons: str, *, local: bool) -> str:
-    who = "as the user who started the server" if local else "because a setting allows it"
-    return (
-        f"WARNING: commands run WITHOUT A SANDBOX, {who}, since none works here ({reasons}): they can read and "
-        "change whatever the server can, its keys and data among it."
     )

@@ -18,7 +18,7 @@ from auth.permissions import Mode
 from mcp.faults import Fault
 from mcp.workspace.processes import Launch
 from mcp.workspace.sandbox_seccomp import shared_filter
-from mcp.workspace.sandbox_world import DEVICES, ROOT_LINKS, User, World, program, rlimits, user_for
+from mcp.workspace.sandbox_world import DEVICES, GIT_CONFIG, ROOT_LINKS, User, World, program, rlimits, user_for
 from mcp.workspace.shell_command import Command, SandboxStep
 
 _LAUNCHER: Final = Path(__file__).with_name("landlock.py")
@@ -109,9 +109,11 @@ class _Scratch:
         scratch = cls(Path(tempfile.mkdtemp(prefix="superpi-")))
         for folder in (scratch.home, scratch.tmp):
             folder.mkdir(mode=0o700)
+        git_config = scratch.home / ".gitconfig"
+        git_config.write_text(GIT_CONFIG)
         if user is not None:
-            for folder in (scratch.folder, scratch.home, scratch.tmp):
-                os.chown(folder, user.uid, user.gid)
+            for made in (git_config, scratch.home, scratch.tmp, scratch.folder):
+                os.chown(made, user.uid, user.gid)
         return scratch
 
     @property

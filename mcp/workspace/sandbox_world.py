@@ -42,6 +42,10 @@ DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/ur
 _PATH: Final = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 _USER: Final = "agent"
 
+#: What `~/.gitconfig` says: who commits where the repository names nobody, and that a repository may belong to
+#: another user, since all that git could run for it stays in the sandbox.
+GIT_CONFIG: Final = f"[user]\n\tname = {_USER}\n\temail = {_USER}@superpi.invalid\n[safe]\n\tdirectory = *\n"
+
 #: Resource limits of one process, in bytes; core dumps are off. See `rlimits`.
 MOST_ADDRESS_SPACE: Final = 32 * 1024**3
 MOST_FILE_SIZE: Final = 4 * 1024**3
@@ -85,10 +89,9 @@ class World:
             "LANG": "C.UTF-8",
             "TERM": "dumb",
             "PAGER": "cat",
-            # git reads no settings of the machine, asks nobody, and takes this address where there is no other
+            # git reads no settings of the machine, and asks nobody
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_TERMINAL_PROMPT": "0",
-            "EMAIL": f"{_USER}@superpi.invalid",
         }
 
 

@@ -67,9 +67,10 @@ def probe_shell(
 ) -> Shell:
     """The first step of the ladder that works here, found by running its real profile once (it blocks for that).
 
-    Where no sandbox works, commands run without one if `allow_unsandboxed`, or if `local`: then the caller is the
-    machine's own user. `readable` are more paths that commands may read, `private` the server's own (its data
-    folder), which none may reach. `only` tries no other step.
+    With `allow_unsandboxed` commands run without a sandbox, and none is tried: whoever runs the server said so. With
+    `local` they do where none works, since the caller is the machine's own user. `readable` are more paths that
+    commands may read, `private` the server's own (its data folder), which none may reach. `only` tries that step
+    and no other.
     """
     world = World(tuple(readable), tuple(path.resolve() for path in private))
     choice = choose(world, allow_unsandboxed=allow_unsandboxed, local=local, only=only)

@@ -14,7 +14,7 @@ LEAKS = {
     "an index or a folder of packages": r"--(extra-)?[i]ndex-url|\b[i]ndex-url *=|--[f]ind-links|\b[f]ind-links *=",
     "a registry's host": r"\b[p]ypi\.org|files\.[p]ythonhosted|registry\.[n]pmjs",
     "an interpreter under a home": r"/\.[p]yenv/|/\.[l]ocal/share/uv/",
-    "a home folder": r"(?<![\w.])(/[r]oot/\.|/[U]sers/[a-z]\w*/|/[h]ome/(?!you\b|alice\b|bob\b)[a-z]\w*/)",
+    "a home folder": r"(?<![\w.])(/[r]oot/\.|/[U]sers/[a-z]\w*/|/[h]ome/(?!you\b|alice\b|bob\b|of\b)[a-z]\w*/)",
     "a mounted work folder": r"(?<![\w.}/-])/(work|farm)/[a-z.]",
 }
 

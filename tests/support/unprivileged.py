@@ -82,7 +82,16 @@ def folder() -> Iterator[Path]:
         own(path)
         yield path
     finally:
-        shutil.rmtree(path)
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    """Remove a folder with all that is in it, also what a test closed to its own user."""
+    for parent, names, _ in os.walk(path):
+        for found in (Path(parent, name) for name in names):
+            if not found.is_symlink():
+                found.chmod(0o700)
+    shutil.rmtree(path)
 
 
 def own(path: Path) -> None:

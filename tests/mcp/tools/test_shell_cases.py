@@ -73,12 +73,12 @@ async def test_28_a_command_returns_when_it_ends_and_leaves_nobody_behind(bench:
 async def test_30_a_timeout_ends_the_whole_tree_and_keeps_the_output(bench: Bench, script: str):
     seconds = mark()
     begun = time.monotonic()
-    result = await bash(bench, script.format(seconds), timeout=0.5)
+    result = await bash(bench, script.format(seconds), timeout=0.3)
     assert time.monotonic() - begun < 2.5
     assert living(seconds) == []
     assert result.is_error
     assert text_of(result) == (
-        "go\n\n[Timed out after 0.5 s: the command and everything it started was killed, and its output until then is "
+        "go\n\n[Timed out after 0.3 s: the command and everything it started was killed, and its output until then is "
         "above. A longer timeout can be given, up to 600 s.]"
     )
     assert result.meta is not None
@@ -89,7 +89,7 @@ async def test_32_a_flood_leaves_memory_flat_and_ends_with_its_tail(bench: Bench
     limits = Limits(spool_bytes=1024 * 1024)
     flooded = Bench(shell(bench.shell.step, limits), bench.root, limits)
     before = psutil.Process().memory_info().rss
-    result = await bash(flooded, "yes", timeout=1)
+    result = await bash(flooded, "yes", timeout=0.7)
     assert psutil.Process().memory_info().rss - before < 32 * 1024 * 1024
     assert text_of(result).splitlines()[:2000] == ["y"] * 2000
     [spooled] = (bench.root / ".superpi/spool").iterdir()
@@ -134,7 +134,7 @@ async def test_34_random_bytes_are_valid_json(bench: Bench):
     assert "\x1b" not in text_of(result)
 
 
-OF_GIT = ("GIT_CONFIG_NOSYSTEM", "GIT_TERMINAL_PROMPT", "EMAIL")
+OF_GIT = ("GIT_CONFIG_NOSYSTEM", "GIT_TERMINAL_PROMPT")
 OF_BASH = ("PWD", "SHLVL", "_")
 NAMES = {"PATH", "HOME", "TMPDIR", "USER", "LOGNAME", "LANG", "TERM", "PAGER", "TZ", *OF_GIT, *OF_BASH}
 
@@ -153,7 +153,9 @@ DENY_SECRETS = (Rule("read", "secrets/**", Effect.DENY),)
 @pytest.mark.parametrize("bench", [SandboxStep.BUBBLEWRAP], indirect=True)
 async def test_37_what_may_not_be_read_may_not_be_read_by_a_command_either(bench: Bench):
     bench.put({"secrets/k": "canary", "src/.env": "canary", "src/.env.example": "shown", "src/a": "shown"})
-    script = "cat secrets/k; cat src/.env; cat src/.env.example; mv secrets s2; cp -r secrets t; cat s2/k t/k; true"
+    script = (
+        "cat secrets/k; cat src/.env; cat src/.env.example; mv secrets s2; cp -r secrets t; cat s2/k t/k; chmod 700 t"
+    )
     result = await call(TOOL, bench.context(rules=DENY_SECRETS), command=script)
     assert "canary" not in text_of(result)
     assert "shown" in text_of(result)

@@ -169,37 +169,34 @@ async def test_only_the_mode_full_reaches_the_network(around: Around, mode: Mode
     assert ("connected" in result.output) is (mode is Mode.FULL)
 
 
-@MODES
-async def test_a_command_reaches_no_socket_by_its_path(around: Around, mode: Mode):
+async def test_a_command_reaches_no_socket_by_its_path(around: Around):
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(around.beside / "s"))
         own(around.beside)
         server.listen()
         code = CONNECT_UNIX.format(address=str(around.beside / "s"))
-        result = await around.bench.run(f'python3 -c "{code}" 2>/dev/null', mode)
+        result = await around.bench.run(f'python3 -c "{code}" 2>/dev/null', Mode.FULL)
     assert (result.output, result.exit_code) == ("", 1)
 
 
-@pytest.mark.parametrize("mode", [Mode.READ_ONLY, Mode.WORKSPACE_WRITE], ids=lambda mode: mode.label)
-async def test_below_full_a_command_reaches_no_abstract_socket(around: Around, mode: Mode):
+async def test_below_full_a_command_reaches_no_abstract_socket(around: Around):
     name = f"superpi-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(f"\0{name}")
         server.listen()
         around.bench.put({"connect.py": CONNECT_UNIX.format(address=f"\0{name}")})
-        result = await around.bench.run("python3 connect.py 2>/dev/null", mode)
+        result = await around.bench.run("python3 connect.py 2>/dev/null")
     assert (result.output, result.exit_code) == ("", 1)
 
 
-@MODES
-async def test_a_workspace_inside_the_servers_data_is_all_that_shows_of_it(mode: Mode):
+async def test_a_workspace_inside_the_servers_data_is_all_that_shows_of_it():
     for step in SANDBOXES:
         with workspace() as root:
             (root.parent / "key").write_text(CANARY)
             own(root.parent)
             bench = Bench(shell(step, world=World(private=(root.parent,))), root)
             bench.put({"a": "in the workspace"})
-            result = await bench.run("cat a ../key; ls ..", mode)
+            result = await bench.run("cat a ../key; ls ..")
             assert "in the workspace" in result.output
             assert CANARY not in result.output
             assert "key\n" not in result.output.replace("../key", "")

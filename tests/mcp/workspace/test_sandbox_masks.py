@@ -85,7 +85,7 @@ PATTERN_PARTS = st.one_of(PARTS, st.sampled_from(["*", "**", "?", "[ab]", "[!a]*
 NAMES = st.lists(st.lists(PARTS, min_size=1, max_size=3).map("/".join), min_size=1, max_size=8)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(NAMES, st.lists(PATTERN_PARTS, min_size=1, max_size=3).map("/".join))
 def test_every_file_that_a_rule_covers_lies_at_or_below_a_mask(names: list[str], pattern: str):
     rule = globs.rooted(pattern) or ()
