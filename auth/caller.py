@@ -6,6 +6,8 @@ import enum
 from dataclasses import dataclass
 from typing import Final
 
+from auth.scopes import Scope
+
 #: The principal of a caller that showed no credential.
 ANONYMOUS: Final = "anonymous"
 
@@ -19,7 +21,13 @@ class Transport(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """One caller: an opaque principal id (`anonymous`, `local:alice`, `https://issuer#sub`) and its transport."""
+    """One caller: an opaque principal id (`anonymous`, `local:alice`, `https://issuer#sub`) and its transport.
+
+    `token` is the id of the token it showed, never the secret; None when it showed none. Scopes bind only a caller
+    with a token: without any it may call nothing, while a caller without a token is bound by the other caps.
+    """
 
     principal: str = ANONYMOUS
     transport: Transport = Transport.HTTP
+    token: str | None = None
+    scopes: frozenset[Scope] = frozenset()

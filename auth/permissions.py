@@ -41,6 +41,7 @@ class Layer(enum.StrEnum):
 
     HARNESS = "harness"
     REMOTE = "remote cap"
+    SCOPE = "scope"
     TOOL_SET = "harness tool set"
     RULE = "rule"
     BUILT_IN = "built-in rule"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from auth.ports import StoreAway
 
-class StoreUnavailable(Exception):  # noqa: N818 - a state of the world, like the 503 it becomes
+
+class StoreUnavailable(StoreAway):
     """The database cannot be used now: missing, locked, damaged, read-only, full, closed.
 
     The message is one sentence for an operator. It names the database as configured, without credentials.
