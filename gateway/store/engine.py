@@ -1,7 +1,8 @@
 """Opening a database and running functions of a connection in its threads. Knows no table and no row.
 
 SQLAlchemy runs synchronously in a small pool of threads (docs/decisions/0002-sync-sqlalchemy-core-in-threads.md). A
-connection is taken and given back inside one thread: none is held across an await.
+connection is taken and given back inside one thread: none is held across an await. What only one product needs is in
+`sqlite` and `postgresql`, which offer the same functions.
 """
 
 from __future__ import annotations
@@ -9,40 +10,91 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import copy_context
-from typing import Any, Final, TypeVar
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, Executable, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from gateway.store import sqlite
+from gateway.store import postgresql, sqlite
+from gateway.store.attempts import Attempt
 from gateway.store.faults import StoreUnavailable
 
 T = TypeVar("T")
 Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
-Connect = Callable[[], AbstractContextManager[Connection]]
 
 #: Threads that read at once; a read on SQLite takes about 0.1 ms, so a few serve thousands a second.
 READERS: Final = 4
 
-#: Seconds to wait for another process's lock before the database counts as unavailable.
+#: Threads that write at once on PostgreSQL; SQLite's file has a single writer anyway.
+WRITERS: Final = 4
+
+#: Seconds to wait for another process's lock before SQLite counts as unavailable.
 PATIENCE: Final = 5.0
 
+#: Seconds in which PostgreSQL must have answered, waiting for a thread included.
+SECONDS: Final = 5.0
 
-def open_database(url: str, *, readers: int = READERS, patience: float = PATIENCE) -> Database:
-    """Open the database at that URL, `sqlite:///` and a path; a missing file is made, without tables.
+#: Seconds that a job may wait for a thread of PostgreSQL's.
+WAIT: Final = 3.0
 
-    `patience` is in seconds. Raises StoreUnavailable.
+
+class _Product(Protocol):
+    """What `sqlite` and `postgresql` offer, as modules."""
+
+    def normalized(self, url: URL) -> URL: ...
+    def refusal(self, url: URL) -> str | None: ...
+    def exists(self, url: URL) -> bool: ...
+    def prepare(self, url: URL, patience: float) -> None: ...
+    def looking(self, url: URL, patience: float) -> Engine: ...
+    def migrating(self, url: URL, patience: float) -> Engine: ...
+    def words(self, error: DBAPIError) -> str | None: ...
+    def is_conflict(self, error: DBAPIError) -> bool: ...
+    def sever(self, connection: Any) -> None: ...
+
+
+_PRODUCTS: Final[Mapping[str, _Product]] = {"sqlite": sqlite, "postgresql": postgresql, "postgres": postgresql}
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How long a job may take, in seconds: `wait` until its turn comes, `total` until it is given up."""
+
+    wait: float
+    total: float
+
+
+def open_database(
+    url: str,
+    *,
+    readers: int = READERS,
+    writers: int = WRITERS,
+    patience: float = PATIENCE,
+    seconds: float = SECONDS,
+    wait: float = WAIT,
+) -> Database:
+    """Open the database at that URL: `sqlite:///` and a path, or `postgresql://`.
+
+    A missing file is made, without tables; nobody asks a PostgreSQL server whether it is there. `patience` is for
+    SQLite; `writers`, `seconds` and `wait` are for PostgreSQL. Raises StoreUnavailable.
     """
     parsed = parse(url)
+    if product_of(parsed) is postgresql:
+        return Database(
+            parsed,
+            _Lane(postgresql.reading(parsed, seconds, readers), "superpi-db-read", readers),
+            _Lane(postgresql.writing(parsed, seconds, writers), "superpi-db-write", writers),
+            Bounds(min(wait, seconds), seconds),
+        )
     prepare(parsed, patience)
     return Database(
         parsed,
-        reading=sqlite.reading(parsed, patience, readers),
-        writing=sqlite.writing(parsed, patience),
-        readers=readers,
+        _Lane(sqlite.reading(parsed, patience, readers), "superpi-db-read", readers),
+        _Lane(sqlite.writing(parsed, patience), "superpi-db-write", 1),
+        None,
     )
 
 
@@ -50,34 +102,31 @@ def parse(url: str) -> URL:
     """The URL taken apart. Raises StoreUnavailable, without showing it, when no database can be opened there."""
     try:
         parsed = make_url(url)
-    except ArgumentError:
-        raise StoreUnavailable("The database URL cannot be read; use one like sqlite:///data/superpi.db.") from None
-    if parsed.get_backend_name() != "sqlite":
-        raise StoreUnavailable(f"The database {name_of(parsed)} is of a kind that is not supported; use sqlite:///.")
-    if refused := sqlite.refusal(parsed):
+    except (ArgumentError, ValueError):
+        raise StoreUnavailable(
+            "The database URL cannot be read; use one like sqlite:///data/superpi.db or "
+            "postgresql://user:password@host/superpi, with %2F for a slash and %40 for an @ in the password."
+        ) from None
+    product = _PRODUCTS.get(parsed.get_backend_name())
+    if product is None:
+        raise StoreUnavailable(
+            f"The database {name_of(parsed)} is of a kind that is not supported; use sqlite:/// or postgresql://."
+        )
+    parsed = product.normalized(parsed)
+    if refused := product.refusal(parsed):
         raise StoreUnavailable(f"The database {name_of(parsed)} {refused}.")
-    return parsed.set(drivername="sqlite")
+    return parsed
+
+
+def product_of(url: URL) -> _Product:
+    """The module of a parsed URL's product."""
+    return _PRODUCTS[url.get_backend_name()]
 
 
 def prepare(url: URL, patience: float) -> None:
     """Make what is missing around a database before its first use. Raises StoreUnavailable."""
-    with failures_named(name_of(url)):
-        sqlite.prepare(url, name_of(url), patience)
-
-
-def exists(url: URL) -> bool:
-    """Whether there may be a database to ask; looks without making one."""
-    return sqlite.file_of(url).exists()
-
-
-def looking(url: URL) -> Engine:
-    """An engine for a short look; its user disposes of it."""
-    return sqlite.reading(url, PATIENCE, connections=1)
-
-
-def migrating(url: URL, patience: float) -> Engine:
-    """An engine for one schema change, which excludes every other from its begin on; its user disposes of it."""
-    return sqlite.migrating(url, patience)
+    with failures_named(url):
+        product_of(url).prepare(url, patience)
 
 
 def name_of(url: URL) -> str:
@@ -87,14 +136,15 @@ def name_of(url: URL) -> str:
 
 
 @contextmanager
-def failures_named(name: str) -> Iterator[None]:
+def failures_named(url: URL) -> Iterator[None]:
     """Turn errors of the world into StoreUnavailable and a column type's refusal into itself; bugs stay as they are."""
+    name = name_of(url)
     try:
         yield
     except PoolTimeout as error:
         raise StoreUnavailable(f"The database {name} is busy: no connection became free in time.") from error
     except DBAPIError as error:
-        words = sqlite.words(error)
+        words = product_of(url).words(error)
         if words is None:
             raise
         raise StoreUnavailable(f"The database {name} {words}.") from error
@@ -111,31 +161,62 @@ def executing(statement: Executable, parameters: Parameters) -> Callable[[Connec
     return job
 
 
+#: What the running job noted for after its commit.
+_noted: ContextVar[list[Any] | None] = ContextVar("superpi_noted", default=None)
+
+
+def note(value: Any) -> None:
+    """From inside a job of `Database.write`: hand `value` to those who `watch`, once the transaction has committed."""
+    noted = _noted.get()
+    if noted is not None:
+        noted.append(value)
+
+
+@dataclass(slots=True)
+class _Lane:
+    """An engine and the threads that use it, as many as it has connections."""
+
+    engine: Engine
+    name: str
+    size: int
+    threads: ThreadPoolExecutor = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        self.threads = ThreadPoolExecutor(self.size, thread_name_prefix=self.name)
+
+
 class Database:
     """An open database. All methods are safe to call from any number of tasks, and of event loops, at once."""
 
-    def __init__(self, url: URL, *, reading: Engine, writing: Engine, readers: int) -> None:
+    def __init__(self, url: URL, reading: _Lane, writing: _Lane, bounds: Bounds | None) -> None:
+        self.url = url
         self.name = name_of(url)
+        self._product = product_of(url)
         self._reading = reading
         self._writing = writing
-        self._readers = ThreadPoolExecutor(readers, thread_name_prefix="superpi-db-read")
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="superpi-db-write")
+        self._bounds = bounds
+        self._watchers: list[Callable[[Sequence[Any]], None]] = []
         self._closed = False
 
     async def read(self, job: Callable[[Connection], T]) -> T:
         """Run `job` in a thread, outside a transaction: each of its statements sees the newest commit.
 
-        Raises what `job` raises, and StoreUnavailable.
+        A job whose connection turns out to be lost is run once more. Raises what `job` raises, and StoreUnavailable.
         """
-        return await self._run(self._readers, self._reading.connect, job)
+        return await self._run(self._reading, self._read, job)
 
     async def write(self, job: Callable[[Connection], T]) -> T:
         """Run `job` in a thread, in a transaction: committed when this returns, undone when `job` raises.
 
-        A caller that is cancelled while its job runs does not undo it. Raises what `job` raises, and
-        StoreUnavailable.
+        PostgreSQL may undo a transaction that met another; then `job` is run once more. A caller that is cancelled
+        while its job runs does not undo it. Raises what `job` raises, and StoreUnavailable, after which it is not
+        known whether a running transaction was committed.
         """
-        return await self._run(self._writer, self._writing.begin, job)
+        return await self._run(self._writing, self._write, job)
+
+    def watch(self, hear: Callable[[Sequence[Any]], None]) -> None:
+        """Have `hear` called with what each write noted, in the write's thread and before it returns."""
+        self._watchers.append(hear)
 
     async def close(self) -> None:
         """Finish the jobs that were asked for and close every connection; a second call does nothing."""
@@ -143,18 +224,88 @@ class Database:
             self._closed = True
             await asyncio.to_thread(self._shut)
 
-    async def _run(self, threads: ThreadPoolExecutor, connect: Connect, job: Callable[[Connection], T]) -> T:
+    async def _run(self, lane: _Lane, perform: Callable[..., T], job: Callable[[Connection], T]) -> T:
         if self._closed:
             raise StoreUnavailable(f"The database {self.name} is closed.")
+        attempt = Attempt(self._product.sever)
         run = copy_context().run
-        return await asyncio.get_running_loop().run_in_executor(threads, run, self._perform, connect, job)
+        work = asyncio.get_running_loop().run_in_executor(lane.threads, run, self._perform, perform, job, attempt)
+        return await (work if self._bounds is None else self._bounded(work, attempt, self._bounds))
 
-    def _perform(self, connect: Connect, job: Callable[[Connection], T]) -> T:
-        with failures_named(self.name), connect() as connection:
+    async def _bounded(self, work: asyncio.Future[T], attempt: Attempt, bounds: Bounds) -> T:
+        """Wait for a job as long as it may take; one that nobody waits for any more is still ended in time."""
+        end = asyncio.get_running_loop().call_later(bounds.total, attempt.end)
+        work.add_done_callback(lambda done: (end.cancel(), done.cancelled() or done.exception()))
+        try:
+            if not await _within(bounds.wait, work) and attempt.withdraw():
+                raise StoreUnavailable(f"The database {self.name} is busy: no connection became free in time.")
+            if not await _within(bounds.total - bounds.wait, work):
+                raise StoreUnavailable(f"The database {self.name} did not answer in time.")
+        except asyncio.CancelledError:
+            attempt.withdraw()
+            raise
+        return work.result()
+
+    def _perform(self, perform: Callable[..., T], job: Callable[[Connection], T], attempt: Attempt) -> T:
+        attempt.begin()
+        with failures_named(self.url):
+            return perform(job, attempt)
+
+    def _read(self, job: Callable[[Connection], T], attempt: Attempt) -> T:
+        try:
+            return self._read_once(job, attempt)
+        except DBAPIError as error:
+            if not error.connection_invalidated or attempt.given_up:
+                raise
+        return self._read_once(job, attempt)
+
+    def _read_once(self, job: Callable[[Connection], T], attempt: Attempt) -> T:
+        with self._reading.engine.connect() as connection, _held(connection, attempt):
             return job(connection)
 
+    def _write(self, job: Callable[[Connection], T], attempt: Attempt) -> T:
+        in_transaction = False
+
+        def marked(connection: Connection) -> T:
+            nonlocal in_transaction
+            in_transaction = True
+            return job(connection)
+
+        try:
+            return self._write_once(marked, attempt)
+        except DBAPIError as error:
+            never_began = error.connection_invalidated and not in_transaction
+            if attempt.given_up or not (never_began or self._product.is_conflict(error)):
+                raise
+        return self._write_once(job, attempt)
+
+    def _write_once(self, job: Callable[[Connection], T], attempt: Attempt) -> T:
+        noted: list[Any] = []
+        _noted.set(noted)
+        with self._writing.engine.connect() as connection, _held(connection, attempt), connection.begin():
+            result = job(connection)
+        for hear in self._watchers if noted else ():
+            hear(noted)
+        return result
+
     def _shut(self) -> None:
-        for threads in (self._readers, self._writer):
-            threads.shutdown(wait=True)
-        for engine in (self._reading, self._writing):
-            engine.dispose()
+        for lane in (self._reading, self._writing):
+            lane.threads.shutdown(wait=True)
+        for lane in (self._reading, self._writing):
+            lane.engine.dispose()
+
+
+@contextmanager
+def _held(connection: Connection, attempt: Attempt) -> Iterator[None]:
+    """Let the attempt be ended from outside while it works on this connection."""
+    attempt.hold(connection.connection.driver_connection)
+    try:
+        yield
+    finally:
+        attempt.release()
+
+
+async def _within(seconds: float, work: asyncio.Future[Any]) -> bool:
+    """Whether the work is done within that time; it goes on in any case."""
+    done, _ = await asyncio.wait((work,), timeout=seconds)
+    return bool(done)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never
 
-from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy import URL, Connection, Engine, inspect, text
 
 from gateway.store import engine
 from gateway.store.faults import StoreUnavailable
@@ -73,9 +73,10 @@ def explain(standing: Standing) -> str:
 def current_revision(url: str) -> str | None:
     """The revision of the database at that URL; None when it is empty or missing. Raises StoreUnavailable."""
     parsed = engine.parse(url)
-    if not engine.exists(parsed):
+    product = engine.product_of(parsed)
+    if not product.exists(parsed):
         return None
-    with _connection(engine.looking(parsed), engine.name_of(parsed)) as connection:
+    with _connection(product.looking(parsed, engine.PATIENCE), parsed) as connection:
         return _revision(connection, engine.name_of(parsed))
 
 
@@ -96,11 +97,11 @@ def migrate(url: str) -> UpToDate | Newer:
     if not isinstance(standing, Behind):
         return standing
     parsed = engine.parse(url)
-    name = engine.name_of(parsed)
     engine.prepare(parsed, _PATIENCE)
-    with _connection(engine.migrating(parsed, _PATIENCE), name) as connection, connection.begin():
-        # SQLite holds the write lock from here on, so what is asked now stays so.
-        standing = _standing(_revision(connection, name))
+    once = engine.product_of(parsed).migrating(parsed, _PATIENCE)
+    with _connection(once, parsed) as connection, connection.begin():
+        # No other process migrates from here on, so what is asked now stays so.
+        standing = _standing(_revision(connection, engine.name_of(parsed)))
         return _upgrade(connection, standing) if isinstance(standing, Behind) else standing
 
 
@@ -141,10 +142,10 @@ def _revision(connection: Connection, name: str) -> str | None:
 
 
 @contextmanager
-def _connection(once: Engine, name: str) -> Iterator[Connection]:
+def _connection(once: Engine, url: URL) -> Iterator[Connection]:
     """A connection of an engine that is used for nothing else."""
     try:
-        with engine.failures_named(name), once.connect() as connection:
+        with engine.failures_named(url), once.connect() as connection:
             yield connection
     finally:
         once.dispose()

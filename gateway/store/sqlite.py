@@ -41,6 +41,16 @@ def words(error: DBAPIError) -> str | None:
     return None if code is None else _WORDS.get(code & 0xFF)
 
 
+def is_conflict(error: DBAPIError) -> bool:  # noqa: ARG001
+    """Never: a writer owns the lock from its begin on, so transactions do not meet."""
+    return False
+
+
+def normalized(url: URL) -> URL:
+    """The URL with the driver that is used, whichever it names."""
+    return url.set(drivername="sqlite")
+
+
 def refusal(url: URL) -> str | None:
     """Why no database can be opened at this URL, as the end of a sentence; None when one may be."""
     if sqlite3.sqlite_version_info < _OLDEST:
@@ -55,7 +65,12 @@ def file_of(url: URL) -> Path:
     return Path(url.database or "")
 
 
-def prepare(url: URL, name: str, patience: float) -> None:
+def exists(url: URL) -> bool:
+    """Whether there may be a database to ask; looks without making one."""
+    return file_of(url).exists()
+
+
+def prepare(url: URL, patience: float) -> None:
     """Make the file (0600) below its folder (0700) if missing, and switch it to write-ahead logging.
 
     `patience` is in seconds. Raises StoreUnavailable.
@@ -63,7 +78,7 @@ def prepare(url: URL, name: str, patience: float) -> None:
     try:
         _create(file_of(url))
     except OSError as error:
-        raise StoreUnavailable(f"The database {name} cannot be opened: {error.strerror}.") from error
+        raise StoreUnavailable(f"The database {url} cannot be opened: {error.strerror}.") from error
     engine = reading(url, patience, connections=1)
     try:
         with engine.connect() as connection:
@@ -71,7 +86,7 @@ def prepare(url: URL, name: str, patience: float) -> None:
     finally:
         engine.dispose()
     if mode != "wal":
-        raise StoreUnavailable(f"The database {name} must lie on a local disk: its file system has no shared memory.")
+        raise StoreUnavailable(f"The database {url} must lie on a local disk: its file system has no shared memory.")
 
 
 def _create(file: Path) -> None:
@@ -103,6 +118,11 @@ def reading(url: URL, patience: float, connections: int) -> Engine:
     return _engine(url, patience, connections, _connect_hook("PRAGMA foreign_keys=ON"), isolation_level="AUTOCOMMIT")
 
 
+def looking(url: URL, patience: float) -> Engine:
+    """An engine of one connection for a short look; `patience` is in seconds."""
+    return reading(url, patience, connections=1)
+
+
 def writing(url: URL, patience: float) -> Engine:
     """An engine of one connection whose transactions own the write lock from their first statement."""
     return _immediate(_engine(url, patience, 1, _connect_hook("PRAGMA foreign_keys=ON", "PRAGMA synchronous=NORMAL")))
@@ -111,6 +131,10 @@ def writing(url: URL, patience: float) -> Engine:
 def migrating(url: URL, patience: float) -> Engine:
     """Like `writing`, without enforced foreign keys: a table rebuilt by ALTER must not empty its children."""
     return _immediate(_engine(url, patience, 1, _connect_hook("PRAGMA foreign_keys=OFF")))
+
+
+def sever(connection: Any) -> None:
+    """Nothing: no file keeps a thread waiting longer than its patience."""
 
 
 def _engine(url: URL, patience: float, connections: int, hook: Callable[..., None], **options: Any) -> Engine:

@@ -1,10 +1,14 @@
-"""The stores under test: each contract runs over the in-memory twin and over a database of its own."""
+"""The stores under test: each contract runs over the in-memory twin, over SQLite and over PostgreSQL.
+
+`url` and `database` give an empty, migrated database on either product; a test that asks for one runs on both.
+"""
 
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from psycopg import sql
 
 from gateway.store.conversations import SqlConversations
 from gateway.store.engine import open_database
@@ -12,6 +16,8 @@ from gateway.store.keys import SqlKeys
 from gateway.store.memory import MemoryConversations, MemoryKeys, MemorySessions
 from gateway.store.migrate import migrate
 from gateway.store.sessions import SqlSessions
+from gateway.store.tables import metadata
+from tests.support import postgres as support
 
 
 @dataclass(frozen=True)
@@ -22,17 +28,46 @@ class Stores:
 
 
 @pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server of this run's own."""
+    with support.running() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def migrated(postgres) -> str:
+    """The name of a migrated database, to be emptied for each test: a copy takes longer than most tests."""
+    name = postgres.create()
+    migrate(postgres.url(name))
+    return name
+
+
+@pytest.fixture
+def postgresql_url(postgres, migrated) -> str:
+    """A migrated, empty database on PostgreSQL."""
+    tables = sql.SQL(", ").join(sql.Identifier(name) for name in metadata.tables)
+    postgres.run(sql.SQL("TRUNCATE {}").format(tables), migrated)
+    return postgres.url(migrated)
+
+
+@pytest.fixture(scope="session")
 def template(tmp_path_factory) -> Path:
-    """A migrated, empty database, to be copied: Alembic takes longer than most tests."""
+    """A migrated, empty SQLite database, to be copied: Alembic takes longer than most tests."""
     file = tmp_path_factory.mktemp("template") / "superpi.db"
     migrate(f"sqlite:///{file}")
     return file
 
 
 @pytest.fixture
-def url(tmp_path, template) -> str:
-    """A migrated, empty database of the test's own."""
+def sqlite_url(tmp_path, template) -> str:
+    """A migrated, empty database in a file of the test's own, `superpi.db` in `tmp_path`."""
     return f"sqlite:///{shutil.copy(template, tmp_path)}"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request) -> str:
+    """A migrated, empty database of either product."""
+    return request.getfixturevalue(f"{request.param}_url")
 
 
 @pytest.fixture
@@ -42,12 +77,12 @@ async def database(url):
     await database.close()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-async def stores(request, tmp_path, template):
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+async def stores(request):
     if request.param == "memory":
         yield Stores(MemorySessions(), MemoryConversations(), MemoryKeys())
         return
-    database = open_database(f"sqlite:///{shutil.copy(template, tmp_path)}")
+    database = open_database(request.getfixturevalue(f"{request.param}_url"))
     yield Stores(SqlSessions(database), SqlConversations(database), SqlKeys(database))
     await database.close()
 

@@ -17,6 +17,12 @@ from gateway.store.engine import open_database
 from gateway.store.faults import StoreUnavailable
 
 
+@pytest.fixture
+def url(sqlite_url):
+    """These tests are about files, so on SQLite alone."""
+    return sqlite_url
+
+
 def run(statement):
     """A job of one statement."""
     return lambda connection: connection.execute(text(statement)).all()
@@ -241,7 +247,7 @@ async def test_jobs_run_in_few_named_threads_and_never_in_the_event_loops(url):
 
 async def test_no_connection_is_held_once_a_job_has_ended(database):
     await asyncio.gather(*(database.read(run("SELECT 1")) for _ in range(20)), database.write(run("SELECT 1")))
-    assert [engine.pool.checkedout() for engine in (database._reading, database._writing)] == [0, 0]
+    assert [lane.engine.pool.checkedout() for lane in (database._reading, database._writing)] == [0, 0]
 
 
 async def test_closing_finishes_what_was_asked_for_and_happens_once(url, tmp_path):
