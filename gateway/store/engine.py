@@ -54,6 +54,7 @@ class _Product(Protocol):
     def words(self, error: DBAPIError) -> str | None: ...
     def is_conflict(self, error: DBAPIError) -> bool: ...
     def sever(self, connection: Any) -> None: ...
+    def one_at_a_time(self, connection: Connection, key: str) -> None: ...
 
 
 _PRODUCTS: Final[Mapping[str, _Product]] = {"sqlite": sqlite, "postgresql": postgresql, "postgres": postgresql}
@@ -159,6 +160,11 @@ def executing(statement: Executable, parameters: Parameters) -> Callable[[Connec
         return connection.execute(statement, parameters).rowcount
 
     return job
+
+
+def one_at_a_time(connection: Connection, key: str) -> None:
+    """From inside a job of `Database.write`: let no other transaction that asks for this key go on before this ends."""
+    _PRODUCTS[connection.dialect.name].one_at_a_time(connection, key)
 
 
 #: What the running job noted for after its commit.

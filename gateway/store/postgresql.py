@@ -12,7 +12,7 @@ import socket
 from contextlib import suppress
 from typing import Any, Final
 
-from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event
+from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 #: Seconds for making one connection.
@@ -29,6 +29,10 @@ _NETWORK: Final = {
 
 #: Only one process at a time changes the schema of a database; the number is arbitrary and must never change.
 _MIGRATING: Final = 0x5350_4D49
+
+#: The first of two numbers, which keeps these locks apart from those of others; as arbitrary.
+_ORDERING: Final = 0x5350_4B45
+_ONE_AT_A_TIME: Final = text("SELECT pg_advisory_xact_lock(:class, hashtext(:key))")
 
 _WORDS: Final = {
     "25006": "cannot be written: it is read-only, a standby perhaps",
@@ -158,6 +162,11 @@ def sever(connection: Any) -> None:
     """Close a driver connection's socket under the thread that waits on it, so that the thread comes back."""
     with suppress(OSError, Exception), socket.socket(fileno=os.dup(connection.pgconn.socket)) as ours:
         ours.shutdown(socket.SHUT_RDWR)
+
+
+def one_at_a_time(connection: Connection, key: str) -> None:
+    """Wait for the transactions that asked for this key before; two keys may rarely share a lock."""
+    connection.execute(_ONE_AT_A_TIME, {"class": _ORDERING, "key": key})
 
 
 def _limits(seconds: float) -> dict[str, int]:

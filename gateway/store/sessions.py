@@ -9,8 +9,10 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from auth.changes import Change, Subject
 from gateway.store import values
-from gateway.store.engine import Database, executing
+from gateway.store.changes import record
+from gateway.store.engine import Database, executing, one_at_a_time
 from gateway.store.tables import session as table
 from mcp.protocol.revisions import by_name
 from mcp.protocol.state import LogLevel, State
@@ -45,15 +47,17 @@ class SqlSessions:
     async def open(self, session: Session, *, most: int) -> tuple[str, ...]:
         """One write transaction; the ids in their order. Raises ValueError when the id is taken.
 
-        The new session always stays. On a database with many writers, sessions opened at the same moment may
-        exceed `most` until the next one opens.
+        The new session always stays. A principal's sessions open one after the other, so that `most` holds.
         """
         row = _row(session)
 
         def job(connection: Connection) -> tuple[str, ...]:
+            one_at_a_time(connection, session.principal)
             ended = connection.execute(_END_IDLEST, {"owner": session.principal, "kept": max(most - 1, 0)})
             ids = tuple(sorted(ended.scalars()))
             connection.execute(_INSERT, row)
+            for id in ids:
+                record(connection, Change(Subject.SESSION, id))
             return ids
 
         try:
@@ -80,13 +84,18 @@ class SqlSessions:
             await self._database.write(executing(_TOUCH, rows))
 
     async def end(self, id: str) -> bool:
-        """One statement."""
-        if not values.storable(id):
-            return False
-        return await self._database.write(executing(_END, {"key": id})) > 0
+        """One transaction."""
+
+        def job(connection: Connection) -> bool:
+            ended = connection.execute(_END, {"key": id}).rowcount > 0
+            if ended:
+                record(connection, Change(Subject.SESSION, id))
+            return ended
+
+        return await self._database.write(job) if values.storable(id) else False
 
     async def sweep(self, idle_since: datetime) -> int:
-        """One statement, however many there are."""
+        """One statement, however many there are. No change is recorded: every process tells an idle one by itself."""
         return await self._database.write(executing(_SWEEP, {"idle_since": idle_since}))
 
     async def count(self) -> int:

@@ -137,6 +137,10 @@ def sever(connection: Any) -> None:
     """Nothing: no file keeps a thread waiting longer than its patience."""
 
 
+def one_at_a_time(connection: Connection, key: str) -> None:
+    """Nothing: all writers wait for each other."""
+
+
 def _engine(url: URL, patience: float, connections: int, hook: Callable[..., None], **options: Any) -> Engine:
     engine = create_engine(
         url,
