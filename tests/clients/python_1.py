@@ -1,36 +1,46 @@
 """The official Python SDK 1.x as a client: one visit, told as one JSON line.
 
-`python -P python_1.py URL` or `python -P python_1.py COMMAND ARGUMENT...` (stdio); the plan of the visit is a JSON
-object on stdin. Runs in an environment of its own, never in that of the server.
+`python -P python_1.py URL [TOKEN]` or `python -P python_1.py COMMAND ARGUMENT...` (stdio); the plan of the visit is a
+JSON object on stdin. Runs in an environment of its own, never in that of the server.
 """
 
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from importlib.metadata import version
 from typing import Any
 
 import anyio
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import PromptReference
 from pydantic import AnyUrl
 
 from mcp import ClientSession, StdioServerParameters
 
 Plan = dict[str, Any]
+#: A session, and what tells the id that the server gave it: None over stdio.
+Connection = tuple[ClientSession, Callable[[], str | None]]
 
 
 @asynccontextmanager
-async def connected(arguments: list[str]) -> AsyncIterator[ClientSession]:
-    """A session with a URL, or with a command that is started for it."""
-    if arguments[0].startswith("http"):
-        async with streamable_http_client(arguments[0]) as (read, write, _), ClientSession(read, write) as session:
-            yield session
+async def connected(arguments: list[str]) -> AsyncIterator[Connection]:
+    """A session with a URL, with a token if there is one, or with a command that is started for it."""
+    target, *rest = arguments
+    if target.startswith("http"):
+        http = create_mcp_http_client(headers={"Authorization": f"Bearer {rest[0]}"} if rest else None)
+        async with (
+            http,
+            streamable_http_client(target, http_client=http) as (read, write, session_id),
+            ClientSession(read, write) as session,
+        ):
+            yield session, session_id
     else:
-        server = StdioServerParameters(command=arguments[0], args=arguments[1:])
+        server = StdioServerParameters(command=target, args=rest)
         async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
-            yield session
+            yield session, lambda: None
 
 
 async def called(session: ClientSession, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -44,13 +54,15 @@ async def called(session: ClientSession, tool: str, arguments: dict[str, Any]) -
     }
 
 
-async def visit(session: ClientSession, plan: Plan) -> dict[str, Any]:
+async def visit(session: ClientSession, session_id: Callable[[], str | None], plan: Plan) -> dict[str, Any]:
     """Do everything in the plan, in order."""
     initialized = await session.initialize()
     prompt = await session.get_prompt(plan["prompt"], plan["prompt_arguments"])
     resource = await session.read_resource(AnyUrl(plan["resource"]))
     completion = await session.complete(PromptReference(type="ref/prompt", name=plan["prompt"]), plan["completion"])
     return {
+        "version": version("mcp"),
+        "session": session_id(),
         "protocol": initialized.protocolVersion,
         "server": initialized.serverInfo.name,
         "tools": [tool.name for tool in (await session.list_tools()).tools],
@@ -67,8 +79,8 @@ async def visit(session: ClientSession, plan: Plan) -> dict[str, Any]:
 async def main() -> None:
     """Connect, visit, close; then say what was seen."""
     plan = json.load(sys.stdin)
-    async with connected(sys.argv[1:]) as session:
-        seen = await visit(session, plan)
+    async with connected(sys.argv[1:]) as (session, session_id):
+        seen = await visit(session, session_id, plan)
     sys.stdout.write(json.dumps(seen) + "\n")
 
 

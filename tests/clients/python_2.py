@@ -1,15 +1,20 @@
 """The official Python SDK 2.x as a client: one visit, told as one JSON line.
 
-`python -P python_2.py URL` or `python -P python_2.py COMMAND ARGUMENT...` (stdio); the plan of the visit is a JSON
-object on stdin. Runs in an environment of its own, never in that of the server.
+`python -P python_2.py URL [TOKEN]` or `python -P python_2.py COMMAND ARGUMENT...` (stdio); the plan of the visit is a
+JSON object on stdin. Runs in an environment of its own, never in that of the server.
 """
 
 import json
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
 from typing import Any
 
 import anyio
 from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp_types import PromptReference
 
 from mcp import Client
@@ -17,11 +22,20 @@ from mcp import Client
 Plan = dict[str, Any]
 
 
-def target(arguments: list[str]) -> str | StdioServerParameters:
-    """Where to connect to: a URL, or a command to start."""
-    if arguments[0].startswith("http"):
-        return arguments[0]
-    return StdioServerParameters(command=arguments[0], args=arguments[1:])
+@asynccontextmanager
+async def connected(arguments: list[str]) -> AsyncIterator[Client]:
+    """A client of a URL, with a token if there is one, or of a command that is started for it."""
+    target, *rest = arguments
+    if not target.startswith("http"):
+        async with Client(StdioServerParameters(command=target, args=rest)) as client:
+            yield client
+    elif not rest:
+        async with Client(target) as client:
+            yield client
+    else:
+        http = create_mcp_http_client(headers={"Authorization": f"Bearer {rest[0]}"})
+        async with http, Client(streamable_http_client(target, http_client=http)) as client:
+            yield client
 
 
 async def called(client: Client, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -42,6 +56,8 @@ async def visit(client: Client, plan: Plan) -> dict[str, Any]:
     completion = await client.complete(PromptReference(type="ref/prompt", name=plan["prompt"]), plan["completion"])
     server = client.server_info
     return {
+        "version": version("mcp"),
+        "session": None,
         "protocol": client.protocol_version,
         "server": server.name if server else None,
         "tools": [tool.name for tool in (await client.list_tools()).tools],
@@ -58,7 +74,7 @@ async def visit(client: Client, plan: Plan) -> dict[str, Any]:
 async def main() -> None:
     """Connect, visit, close; then say what was seen."""
     plan = json.load(sys.stdin)
-    async with Client(target(sys.argv[1:])) as client:
+    async with connected(sys.argv[1:]) as client:
         seen = await visit(client, plan)
     sys.stdout.write(json.dumps(seen) + "\n")
 

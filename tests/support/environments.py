@@ -17,3 +17,8 @@ def environment(name: str) -> Path:
 def python(name: str) -> Path:
     """The interpreter of an environment."""
     return environment(name) / "bin" / "python"
+
+
+def node() -> Path:
+    """The Node of its environment, which runs the clients written in JavaScript."""
+    return environment("node") / "bin" / "node"
