@@ -11,9 +11,8 @@ from gateway.lifecycle import Lifecycle
 from gateway.settings import Settings, SettingsError
 from gateway.store.conversations import SqlConversations
 from gateway.store.engine import Database, open_database
-from gateway.store.faults import StoreUnavailable
 from gateway.store.keys import SqlKeys
-from gateway.store.migrate import Newer, explain, migrate
+from gateway.store.migrate import make_ready
 from gateway.store.sessions import SqlSessions
 from gateway.version import VERSION
 from mcp.calls import Performer
@@ -58,10 +57,7 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
     """
     harnesses, default = _harnesses(settings)
     catalogue = catalogue or standard_catalogue(harnesses)
-    standing = migrate(settings.database_url)
-    if isinstance(standing, Newer):
-        raise StoreUnavailable(explain(standing))
-    database = open_database(settings.database_url)
+    database = _database(settings)
     session_store = SqlSessions(database)
     sessions = Sessions(
         session_store,
@@ -82,6 +78,17 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
     key = await SqlKeys(database).signing_key("cursor")
     engine = Engine(offer_of(catalogue, _server()), (key,))
     return Services(settings, engine, performer, sessions, session_store, Lifecycle(sessions, Flight()), database)
+
+
+def _database(settings: Settings) -> Database:
+    make_ready(settings.store_url, settings.migrate)
+    return open_database(
+        settings.store_url,
+        readers=settings.database_readers,
+        writers=settings.database_writers,
+        seconds=settings.database_seconds,
+        wait=settings.database_wait_seconds,
+    )
 
 
 def _harnesses(settings: Settings) -> tuple[registry.Registry, Harness]:

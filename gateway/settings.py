@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import platformdirs
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from auth.permissions import Mode
@@ -35,6 +35,11 @@ def _words(value: Any) -> Any:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
+def _given(value: Any) -> Any:
+    """A variable that is set to nothing, as templates do, is not set."""
+    return value or None
+
+
 def _mode(value: Any) -> Any:
     labels = {mode.label: mode for mode in Mode}
     if isinstance(value, str) and value not in labels:
@@ -50,6 +55,7 @@ def _folder(path: Path) -> Path:
 
 
 _Folder = Annotated[Path, AfterValidator(_folder)]
+_SecretUrl = Annotated[SecretStr | None, BeforeValidator(_given)]
 _Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
 
 
@@ -68,7 +74,21 @@ class Settings(BaseSettings):
     )
     data_dir: Path = Field(
         default_factory=lambda: platformdirs.user_data_path("superpi", appauthor=False),
-        description="Folder of the server's own database.",
+        description="Folder of the server's own database, unless it has a URL.",
+    )
+    database_url: _SecretUrl = Field(
+        None, description="Database to keep everything in, like postgresql://user:password@host/superpi."
+    )
+    database_listen_url: _SecretUrl = Field(
+        None, description="The same PostgreSQL without a pooler between, where notifications come through."
+    )
+    database_seconds: float = Field(5.0, gt=0, description="PostgreSQL must answer in this time, else 503.")
+    database_wait_seconds: float = Field(3.0, gt=0, description="Longest wait for a connection to PostgreSQL.")
+    database_readers: int = Field(4, ge=1, le=100, description="Connections that read at once.")
+    database_writers: int = Field(4, ge=1, le=100, description="Connections to PostgreSQL that write at once.")
+    migrate: Literal["auto", "check", "off"] = Field(
+        "auto",
+        description="At start: auto brings the schema up to date, check refuses an old one, off does not look.",
     )
     harness: str = Field("super-pi-code", description="Harness of connections that ask for none.")
     harness_dir: _Folder | None = Field(None, description="Folder of a team's own harness files.")
@@ -96,9 +116,16 @@ class Settings(BaseSettings):
     http: HttpLimits = Field(default_factory=HttpLimits, description="Bounds of the HTTP transport.")
 
     @property
-    def database_url(self) -> str:
-        """Where the server keeps its own data."""
+    def store_url(self) -> str:
+        """Where the server keeps its own data; may hold a password."""
+        if self.database_url is not None:
+            return self.database_url.get_secret_value()
         return f"sqlite:///{self.data_dir / 'superpi.db'}"
+
+    @property
+    def listen_url(self) -> str:
+        """Where notifications of changes come from; may hold a password."""
+        return self.database_listen_url.get_secret_value() if self.database_listen_url else self.store_url
 
     @property
     def is_loopback(self) -> bool:

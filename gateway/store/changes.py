@@ -127,7 +127,7 @@ class StoreChanges:
                 if time.monotonic() - pruned > _PRUNE:
                     pruned = time.monotonic()
                     await self.prune(datetime.now(UTC) - _KEPT)
-            except Exception:  # a bug in one reading must not make the process deaf
+            except Exception:  # noqa: BLE001 - a bug in one reading must not make the process deaf
                 self._position = None
                 _log.exception("changes cannot be read")
 
@@ -202,4 +202,3 @@ async def _woken(event: asyncio.Event, seconds: float) -> None:
             await event.wait()
     except TimeoutError:
         return
-

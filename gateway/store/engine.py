@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, Executable, make_url
@@ -241,7 +242,7 @@ class Database:
     async def _bounded(self, work: asyncio.Future[T], attempt: Attempt, bounds: Bounds) -> T:
         """Wait for a job as long as it may take; one that nobody waits for any more is still ended in time."""
         end = asyncio.get_running_loop().call_later(bounds.total, attempt.end)
-        work.add_done_callback(lambda done: (end.cancel(), done.cancelled() or done.exception()))
+        work.add_done_callback(partial(_settle, end))
         try:
             if not await _within(bounds.wait, work) and attempt.withdraw():
                 raise StoreUnavailable(f"The database {self.name} is busy: no connection became free in time.")
@@ -309,6 +310,13 @@ def _held(connection: Connection, attempt: Attempt) -> Iterator[None]:
         yield
     finally:
         attempt.release()
+
+
+def _settle(end: asyncio.TimerHandle, work: asyncio.Future[Any]) -> None:
+    """Called when the job is done: it need not be ended, and its error counts as seen if nobody waits any more."""
+    end.cancel()
+    if not work.cancelled():
+        work.exception()
 
 
 async def _within(seconds: float, work: asyncio.Future[Any]) -> bool:

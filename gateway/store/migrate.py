@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Final, Literal, assert_never
 
 from sqlalchemy import URL, Connection, Engine, inspect, text
 
@@ -103,6 +103,18 @@ def migrate(url: str) -> UpToDate | Newer:
         # No other process migrates from here on, so what is asked now stays so.
         standing = _standing(_revision(connection, engine.name_of(parsed)))
         return _upgrade(connection, standing) if isinstance(standing, Behind) else standing
+
+
+def make_ready(url: str, how: Literal["auto", "check", "off"]) -> None:
+    """What a server does before it opens the database: migrate it, or only see that it is current, or nothing.
+
+    Raises StoreUnavailable, with what to do, for a schema that this version cannot work on.
+    """
+    if how == "off":
+        return
+    standing = migrate(url) if how == "auto" else check(url)
+    if not isinstance(standing, UpToDate):
+        raise StoreUnavailable(explain(standing))
 
 
 def configuration() -> Config:

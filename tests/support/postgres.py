@@ -111,7 +111,8 @@ def _programs() -> Iterator[Path]:
     wheel = _wheel()
     if wheel.is_dir():
         with _copied(wheel) as copy:
-            assert not (why := _complaint(copy)), f"a copy of {wheel}: {why}"
+            why = _complaint(copy)
+            assert why is None, f"a copy of {wheel}: {why}"
             yield copy
         return
     raise AssertionError(
@@ -123,7 +124,8 @@ def _programs() -> Iterator[Path]:
 
 def _places() -> Iterator[Path]:
     if chosen := os.environ.get("PG_BIN"):
-        assert not (why := _complaint(Path(chosen))), f"PG_BIN={chosen}: {why}"
+        why = _complaint(Path(chosen))
+        assert why is None, f"PG_BIN={chosen}: {why}"
         yield Path(chosen)
     installed = Path("/usr/lib/postgresql").glob("*/bin")
     yield from sorted(installed, key=lambda place: _version(place.parent.name), reverse=True)

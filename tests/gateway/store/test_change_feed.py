@@ -9,11 +9,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import select
 
 from auth.changes import Change, Subject
 from gateway.store.changes import StoreChanges, record
 from gateway.store.engine import open_database
+from gateway.store.migrate import migrate
 from gateway.store.sessions import SqlSessions
 from gateway.store.tables import change as table
 from mcp.protocol.state import State
@@ -174,9 +175,9 @@ async def test_old_changes_are_removed_but_never_the_newest(url):
 async def test_a_kind_of_change_that_only_a_newer_version_knows_puts_everything_in_doubt(feed, database):
     ears = Ears(feed)
     await database.write(
-        lambda connection: connection.execute(
-            table.insert(), {"subject": "moon phase", "key": "k", "at": datetime.now(UTC)}
-        ).rowcount
+        lambda connection: (
+            connection.execute(table.insert(), {"subject": "moon phase", "key": "k", "at": datetime.now(UTC)}).rowcount
+        )
     )
     await ears.until(None)
     assert ears.heard == [None]
@@ -308,8 +309,6 @@ async def test_a_change_under_way_when_the_feed_begins_is_heard(postgresql_url, 
 async def test_when_the_database_comes_back_everything_is_in_doubt_and_not_before(postgres):
     with postgres.database() as url:
         name = url.rpartition("/")[2]
-        from gateway.store.migrate import migrate
-
         migrate(url)
         async with feeding(url) as (feed, _):
             ears = Ears(feed)
