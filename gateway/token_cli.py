@@ -1,0 +1,318 @@
+"""`superpi token` and `superpi principal`: who may call, from the machine that has the database.
+
+A new secret is the only thing on stdout, so that it can be piped; words go to stderr. Heavy imports wait until a
+command needs them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from gateway import token_output as output
+from gateway.token_output import say
+
+if TYPE_CHECKING:
+    from auth.ports import Obstacle, Page
+    from auth.scopes import NotScopes, Scopes
+    from auth.tokens import Issued, PrincipalRecord
+    from gateway.store.principals import SqlPrincipals
+    from gateway.store.tokens import SqlTokens
+
+T = TypeVar("T")
+
+_DONE: Final = 0
+_FAILED: Final = 1
+_USAGE_ERROR: Final = 2
+
+#: Who made a change on the command line, where a principal stands otherwise.
+BY: Final = "cli"
+#: The same as `auth.tokens.Kind`, without loading it.
+KINDS: Final = ("pat", "svc", "adm")
+_LONGEST_OVERLAP: Final = 30 * 24 * 3600
+_PAGE: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class _Stores:
+    tokens: SqlTokens
+    principals: SqlPrincipals
+
+
+def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add `token` and `principal` to the commands of `superpi`."""
+    token = commands.add_parser("token", help="create, list, revoke and rotate tokens")
+    _token_commands(token.add_subparsers(required=True, metavar="ACTION"))
+    principal = commands.add_parser("principal", help="create, list, disable and enable principals")
+    _principal_commands(principal.add_subparsers(required=True, metavar="ACTION"))
+
+
+def _token_commands(actions: argparse._SubParsersAction[Any]) -> None:
+    create = actions.add_parser("create", help="make a token and print its secret, once")
+    create.add_argument(
+        "--principal", required=True, type=_local, help="whose it is, like local:alice; made if missing"
+    )
+    create.add_argument(
+        "--scope", action="append", help="mcp:read, mcp:write, mcp:full or admin; may be repeated (default mcp:write)"
+    )
+    create.add_argument("--name", default="", type=_name, help="a note of your own, like laptop")
+    create.add_argument("--kind", choices=KINDS, default="pat", help="for a person, a service or administration")
+    lifetime = create.add_mutually_exclusive_group()
+    lifetime.add_argument("--expires-days", type=_days, default=90, help="days that it is valid for (default 90)")
+    lifetime.add_argument("--never-expires", action="store_true", help="valid until it is revoked")
+    create.set_defaults(run=_create)
+
+    listed = actions.add_parser("list", help="show the tokens, newest first, without their secrets")
+    listed.add_argument("--principal", help="only those of this principal")
+    listed.add_argument("--json", action="store_true", help="as JSON")
+    listed.set_defaults(run=_list)
+
+    revoke = actions.add_parser("revoke", help="end a token at once")
+    revoke.add_argument("id", metavar="ID", help="as `superpi token list` shows it")
+    revoke.set_defaults(run=_revoke)
+
+    rotate = actions.add_parser("rotate", help="replace a token by one with a new secret, and print that")
+    rotate.add_argument("id", metavar="ID", help="as `superpi token list` shows it")
+    rotate.add_argument(
+        "--overlap-seconds", type=_overlap, default=0, help="how long the old secret still works (default 0)"
+    )
+    rotate.set_defaults(run=_rotate)
+
+
+def _principal_commands(actions: argparse._SubParsersAction[Any]) -> None:
+    create = actions.add_parser("create", help="make a principal")
+    create.add_argument("id", metavar="ID", type=_local, help="like local:alice")
+    create.set_defaults(run=_create_principal)
+    listed = actions.add_parser("list", help="show the principals")
+    listed.add_argument("--json", action="store_true", help="as JSON")
+    listed.set_defaults(run=_list_principals)
+    disable = actions.add_parser("disable", help="refuse every token of a principal from now on")
+    disable.add_argument("id", metavar="ID")
+    disable.set_defaults(run=_disable)
+    enable = actions.add_parser("enable", help="take a disabling back")
+    enable.add_argument("id", metavar="ID")
+    enable.set_defaults(run=_enable)
+
+
+def _local(text: str) -> str:
+    from auth.tokens import is_local_principal
+
+    if is_local_principal(text):
+        return text
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is no local principal: write local: and a name of up to 64 letters, digits and . _ -"
+    )
+
+
+def _name(text: str) -> str:
+    from auth.tokens import MOST_NAME, is_name
+
+    if is_name(text):
+        return text
+    raise argparse.ArgumentTypeError(f"a name is one line of up to {MOST_NAME} printable characters")
+
+
+def _days(text: str) -> int:
+    from auth.tokens import LONGEST_LIFETIME
+
+    return _number(text, 1, LONGEST_LIFETIME.days)
+
+
+def _overlap(text: str) -> int:
+    return _number(text, 0, _LONGEST_OVERLAP)
+
+
+def _number(text: str, least: int, most: int) -> int:
+    if text.isascii() and text.isdecimal() and len(text) < 12 and least <= int(text) <= most:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"must be a whole number from {least} to {most}")
+
+
+def _create(options: argparse.Namespace) -> int:
+    from auth.scopes import NotScopes, parse
+    from auth.tokens import DEFAULT_SCOPES, ISSUE_BYTES, Kind, issue
+
+    kind = Kind(options.kind)
+    scopes: Scopes | NotScopes = DEFAULT_SCOPES[kind] if options.scope is None else parse(options.scope)
+    if isinstance(scopes, NotScopes):
+        say(scopes.why)
+        return _USAGE_ERROR
+    issued = issue(
+        kind,
+        options.principal,
+        scopes,
+        name=options.name,
+        lifetime=None if options.never_expires else timedelta(days=options.expires_days),
+        by=BY,
+        now=_now(),
+        entropy=secrets.token_bytes(ISSUE_BYTES),
+    )
+    return _with_stores(lambda stores: _keep(stores, issued))
+
+
+async def _keep(stores: _Stores, issued: Issued) -> int:
+    record = issued.record
+    is_first = not await stores.tokens.ever_any()
+    is_known = await stores.principals.get(record.principal) is not None
+    obstacle = await stores.tokens.create(record, issued.minted.sha256, make_principal=True)
+    if obstacle is not None:
+        return _refused(obstacle, record.principal)
+    if not is_known:
+        say(f"Made the principal {record.principal}.")
+    output.show_secret(issued)
+    if is_first:
+        say("This is the first token: anonymous access is closed from now on, and every caller over HTTP needs one.")
+    return _DONE
+
+
+def _list(options: argparse.Namespace) -> int:
+    return _with_stores(lambda stores: _list_tokens(stores, options.principal, as_json=options.json))
+
+
+async def _list_tokens(stores: _Stores, principal: str | None, *, as_json: bool) -> int:
+    found = await _all(lambda after: stores.tokens.list(principal=principal, after=after, limit=_PAGE))
+    owners = {id: await stores.principals.get(id) for id in {token.principal for token in found}}
+    now = _now()
+    rows = [output.token_fields(token, owners[token.principal], now) for token in found]
+    output.show(rows, output.TOKEN_COLUMNS, as_json=as_json, nothing="There are no tokens.")
+    return _DONE
+
+
+def _revoke(options: argparse.Namespace) -> int:
+    async def revoke(stores: _Stores) -> int:
+        now = _now()
+        token = await stores.tokens.revoke(options.id, at=now, by=BY)
+        if token is None:
+            return _refused_unknown_token(options.id)
+        when = "is revoked" if token.revoked == now else f"was revoked before, {output.moment(token.revoked)}"
+        say(f"Token {token.id} of {token.principal} {when}.")
+        return _DONE
+
+    return _with_stores(revoke)
+
+
+def _rotate(options: argparse.Namespace) -> int:
+    return _with_stores(lambda stores: _replace(stores, options.id, timedelta(seconds=options.overlap_seconds)))
+
+
+async def _replace(stores: _Stores, id: str, overlap: timedelta) -> int:
+    from auth.tokens import ISSUE_BYTES, succeed
+
+    old = await stores.tokens.get(id)
+    if old is None:
+        return _refused_unknown_token(id)
+    now = _now()
+    issued = succeed(old, by=BY, now=now, entropy=secrets.token_bytes(ISSUE_BYTES))
+    obstacle = await stores.tokens.rotate(id, issued.record, issued.minted.sha256, ends=now + overlap)
+    if obstacle is not None:
+        return _refused(obstacle, id)
+    output.show_secret(issued)
+    say(f"Token {id} ends {output.moment(now + overlap)}." if overlap else f"Token {id} is revoked.")
+    return _DONE
+
+
+def _create_principal(options: argparse.Namespace) -> int:
+    async def create(stores: _Stores) -> int:
+        from auth.tokens import PrincipalRecord
+
+        if await stores.principals.create(PrincipalRecord(options.id, _now(), BY)):
+            say(f"Made the principal {options.id}.")
+            return _DONE
+        say(f"There is a principal {options.id} already.")
+        return _FAILED
+
+    return _with_stores(create)
+
+
+def _list_principals(options: argparse.Namespace) -> int:
+    async def show(stores: _Stores) -> int:
+        found = await _all(lambda after: stores.principals.list(after=after, limit=_PAGE))
+        rows = [output.principal_fields(principal) for principal in found]
+        output.show(rows, output.PRINCIPAL_COLUMNS, as_json=options.json, nothing="There are no principals.")
+        return _DONE
+
+    return _with_stores(show)
+
+
+def _disable(options: argparse.Namespace) -> int:
+    async def disable(stores: _Stores) -> int:
+        return _changed(options.id, await stores.principals.disable(options.id, at=_now(), by=BY))
+
+    return _with_stores(disable)
+
+
+def _enable(options: argparse.Namespace) -> int:
+    async def enable(stores: _Stores) -> int:
+        return _changed(options.id, await stores.principals.enable(options.id))
+
+    return _with_stores(enable)
+
+
+def _changed(id: str, principal: PrincipalRecord | None) -> int:
+    if principal is None:
+        say(f"There is no principal {id!r}; `superpi principal list` shows those there are.")
+        return _FAILED
+    say(f"Principal {id} is {'enabled' if principal.disabled is None else 'disabled'}.")
+    return _DONE
+
+
+def _refused(obstacle: Obstacle, what: str) -> int:
+    say(f"{obstacle.value} ({what})")
+    return _FAILED
+
+
+def _refused_unknown_token(id: str) -> int:
+    say(f"There is no token {id!r}; `superpi token list` shows those there are.")
+    return _FAILED
+
+
+async def _all(page: Callable[[str | None], Awaitable[Page[T]]]) -> list[T]:
+    """The items of every page."""
+    found: list[T] = []
+    after: str | None = None
+    while True:
+        part = await page(after)
+        found += part.items
+        if (after := part.after) is None:
+            return found
+
+
+def _with_stores(work: Callable[[_Stores], Awaitable[int]]) -> int:
+    """Open the database of the settings, bring it to this version's schema, and do the work.
+
+    Raises SettingsError and StoreUnavailable.
+    """
+    from gateway.settings import load, unknown_variables
+
+    settings = load()
+    for name in unknown_variables(list(os.environ)):
+        say(f"{name} is not a setting and has no effect")
+    return asyncio.run(_opened(settings.store_url, work))
+
+
+async def _opened(url: str, work: Callable[[_Stores], Awaitable[int]]) -> int:
+    from gateway.store.changes import record
+    from gateway.store.engine import open_database
+    from gateway.store.faults import StoreUnavailable
+    from gateway.store.migrate import Newer, explain, migrate
+    from gateway.store.principals import SqlPrincipals
+    from gateway.store.tokens import SqlTokens
+
+    standing = migrate(url)
+    if isinstance(standing, Newer):
+        raise StoreUnavailable(explain(standing))
+    database = open_database(url)
+    try:
+        return await work(_Stores(SqlTokens(database, record), SqlPrincipals(database, record)))
+    finally:
+        await database.close()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
