@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, Protocol
 
@@ -139,23 +140,28 @@ def _plain(value: Any) -> Any:
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_plain)
 
 
-def tidy(record: AuditRecord) -> AuditRecord:
-    """The record as every database takes it: clipped, redacted, control characters escaped, numbers in range."""
-    changed: dict[str, Any] = {}
+def tidy(record: AuditRecord, **known: Any) -> AuditRecord:
+    """The record as every database takes it: clipped, redacted, control characters escaped, numbers in range.
+
+    `known` are fields to set besides.
+    """
     for name, most in LENGTHS.items():
         given = getattr(record, name)
-        if given is not None and (text := _text(given, most)) != given:
-            changed[name] = text
+        # Letters and digits alone are neither a secret's form nor a control character.
+        if given is None or (given.isalnum() and len(given) <= most):
+            continue
+        if (text := _text(given[: 2 * most], most)) != given:
+            known[name] = text
     for name in _NUMBERS:
         number = getattr(record, name)
         if number is not None and not 0 <= number <= _MOST:
-            changed[name] = min(max(number, 0), _MOST)
-    return replace(record, **changed) if changed else record
+            known[name] = min(max(number, 0), _MOST)
+    return replace(record, **known) if known else record
 
 
+@lru_cache(maxsize=1024)
 def _text(given: str, most: int) -> str:
-    # Cut before as well, so that a megabyte is never walked through.
-    return escaped(redact(given[: 2 * most]))[:most]
+    return escaped(redact(given))[:most]
 
 
 class AuditTrail:
@@ -304,7 +310,7 @@ class AuditTrail:
         return 1
 
     def _aged(self, then: float, record: AuditRecord) -> AuditRecord:
-        return tidy(replace(record, age=max(self._clock() - then, 0.0)))
+        return tidy(record, age=max(self._clock() - then, 0.0))
 
 
 def _clipped(record: AuditRecord) -> AuditRecord:
