@@ -20,8 +20,8 @@ from gateway.store.tables import principal as table
 Record = Callable[[Connection, Change], None]
 
 _KEEP_THE_FIRST: Final = {
-    "sqlite": sqlite.insert(table).on_conflict_do_nothing(),
-    "postgresql": postgresql.insert(table).on_conflict_do_nothing(),
+    "sqlite": sqlite.insert(table).on_conflict_do_nothing().returning(table.c.id),
+    "postgresql": postgresql.insert(table).on_conflict_do_nothing().returning(table.c.id),
 }
 _FIND: Final = select(table).where(table.c.id == bindparam("key"))
 _LIST: Final = select(table).order_by(table.c.id).limit(bindparam("most"))
@@ -115,7 +115,7 @@ def make(connection: Connection, principal: PrincipalRecord) -> bool:
         "disabled_at": principal.disabled,
         "disabled_by": principal.disabled_by,
     }
-    return connection.execute(_KEEP_THE_FIRST[connection.dialect.name], row).rowcount > 0
+    return connection.execute(_KEEP_THE_FIRST[connection.dialect.name], row).one_or_none() is not None
 
 
 def find(connection: Connection, id: str) -> PrincipalRecord | None:
