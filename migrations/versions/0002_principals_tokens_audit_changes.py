@@ -90,3 +90,8 @@ def _principals_and_tokens() -> None:
     )
     op.create_index(op.f("ix_token_principal_created_at_id"), "token", ["principal", "created_at", "id"])
     op.create_index(op.f("ix_token_created_at_id"), "token", ["created_at", "id"])
+
+
+def downgrade() -> None:
+    for table in ("change", "audit", "token", "principal"):
+        op.drop_table(table)

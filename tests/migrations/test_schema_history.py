@@ -1,6 +1,7 @@
 """The history of the schema leads to the declared schema, in a line, and back."""
 
 import importlib.util
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,25 +14,51 @@ from sqlalchemy import create_engine, inspect
 import migrations
 from gateway.store.migrate import configuration, migrate
 from gateway.store.tables import metadata
+from tests.support.postgres import running
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    """A PostgreSQL server of these tests' own."""
+    with running() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty(request, tmp_path):
+    """Opens empty databases of one product, by name; answers their URLs."""
+    with ExitStack() as stack:
+
+        def make(name):
+            if request.param == "sqlite":
+                return f"sqlite:///{tmp_path}/{name}.db"
+            return stack.enter_context(request.getfixturevalue("postgres").database())
+
+        yield make
+
+
+@contextmanager
+def engine_on(url):
+    engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+    yield engine
+    engine.dispose()
 
 
 @pytest.fixture
-def migrated(tmp_path):
+def migrated(empty):
     """An engine on a database that the migrations made."""
-    url = f"sqlite:///{tmp_path}/migrated.db"
+    url = empty("migrated")
     migrate(url)
-    engine = create_engine(url)
-    yield engine
-    engine.dispose()
+    with engine_on(url) as engine:
+        yield engine
 
 
 @pytest.fixture
-def declared(tmp_path):
+def declared(empty):
     """An engine on a database that the declared tables made."""
-    engine = create_engine(f"sqlite:///{tmp_path}/declared.db")
-    metadata.create_all(engine)
-    yield engine
-    engine.dispose()
+    with engine_on(empty("declared")) as engine:
+        metadata.create_all(engine)
+        yield engine
 
 
 def reflected(engine):
@@ -64,9 +91,14 @@ def test_every_constraint_and_index_has_a_name_of_the_convention(migrated):
     names = {
         item["name"]
         for table in reflected(migrated).values()
-        for item in (table["get_pk_constraint"], *table["get_foreign_keys"], *table["get_indexes"])
+        for item in (
+            table["get_pk_constraint"],
+            *table["get_foreign_keys"],
+            *table["get_unique_constraints"],
+            *table["get_indexes"],
+        )
     }
-    assert {name.partition("_")[0] for name in names} == {"pk", "fk", "ix"}
+    assert {name.partition("_")[0] for name in names} == {"pk", "fk", "uq", "ix"}
 
 
 def test_downgrading_to_nothing_and_upgrading_again_gives_the_same_schema(migrated):
