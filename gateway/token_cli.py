@@ -19,9 +19,10 @@ from gateway import token_output as output
 from gateway.token_output import say
 
 if TYPE_CHECKING:
-    from auth.ports import Obstacle, Page
+    from auth.ports import Also, Obstacle, Page
     from auth.scopes import NotScopes, Scopes
     from auth.tokens import Issued, PrincipalRecord
+    from gateway.settings import Settings
     from gateway.store.principals import SqlPrincipals
     from gateway.store.tokens import SqlTokens
 
@@ -160,7 +161,9 @@ async def _keep(stores: _Stores, issued: Issued) -> int:
     record = issued.record
     is_first = not await stores.tokens.ever_any()
     is_known = await stores.principals.get(record.principal) is not None
-    obstacle = await stores.tokens.create(record, issued.minted.sha256, make_principal=True)
+    obstacle = await stores.tokens.create(
+        record, issued.minted.sha256, make_principal=True, also=_audited("token.create", record.id)
+    )
     if obstacle is not None:
         return _refused(obstacle, record.principal)
     if not is_known:
@@ -187,7 +190,7 @@ async def _list_tokens(stores: _Stores, principal: str | None, *, as_json: bool)
 def _revoke(options: argparse.Namespace) -> int:
     async def revoke(stores: _Stores) -> int:
         now = _now()
-        token = await stores.tokens.revoke(options.id, at=now, by=BY)
+        token = await stores.tokens.revoke(options.id, at=now, by=BY, also=_audited("token.revoke", options.id))
         if token is None:
             return _refused_unknown_token(options.id)
         when = "is revoked" if token.revoked == now else f"was revoked before, {output.moment(token.revoked)}"
@@ -209,7 +212,9 @@ async def _replace(stores: _Stores, id: str, overlap: timedelta) -> int:
         return _refused_unknown_token(id)
     now = _now()
     issued = succeed(old, by=BY, now=now, entropy=secrets.token_bytes(ISSUE_BYTES))
-    obstacle = await stores.tokens.rotate(id, issued.record, issued.minted.sha256, ends=now + overlap)
+    obstacle = await stores.tokens.rotate(
+        id, issued.record, issued.minted.sha256, ends=now + overlap, also=_audited("token.rotate", id)
+    )
     if obstacle is not None:
         return _refused(obstacle, id)
     output.show_secret(issued)
@@ -221,7 +226,9 @@ def _create_principal(options: argparse.Namespace) -> int:
     async def create(stores: _Stores) -> int:
         from auth.tokens import PrincipalRecord
 
-        if await stores.principals.create(PrincipalRecord(options.id, _now(), BY)):
+        if await stores.principals.create(
+            PrincipalRecord(options.id, _now(), BY), also=_audited("principal.create", options.id)
+        ):
             say(f"Made the principal {options.id}.")
             return _DONE
         say(f"There is a principal {options.id} already.")
@@ -242,14 +249,21 @@ def _list_principals(options: argparse.Namespace) -> int:
 
 def _disable(options: argparse.Namespace) -> int:
     async def disable(stores: _Stores) -> int:
-        return _changed(options.id, await stores.principals.disable(options.id, at=_now(), by=BY))
+        return _changed(
+            options.id,
+            await stores.principals.disable(
+                options.id, at=_now(), by=BY, also=_audited("principal.disable", options.id)
+            ),
+        )
 
     return _with_stores(disable)
 
 
 def _enable(options: argparse.Namespace) -> int:
     async def enable(stores: _Stores) -> int:
-        return _changed(options.id, await stores.principals.enable(options.id))
+        return _changed(
+            options.id, await stores.principals.enable(options.id, also=_audited("principal.enable", options.id))
+        )
 
     return _with_stores(enable)
 
@@ -272,6 +286,15 @@ def _refused_unknown_token(id: str) -> int:
     return _FAILED
 
 
+def _audited(action: str, what: str) -> Also:
+    """Appends the row that tells of a change to the audit log, in the transaction of the change."""
+    from gateway.store.audit import insert
+    from telemetry.audit import AuditRecord, Decision
+
+    row = AuditRecord(secrets.token_hex(8), BY, action, what, Decision.ALLOWED.value)
+    return lambda connection: insert(connection, row)
+
+
 async def _all(page: Callable[[str | None], Awaitable[Page[T]]]) -> list[T]:
     """The items of every page."""
     found: list[T] = []
@@ -284,7 +307,7 @@ async def _all(page: Callable[[str | None], Awaitable[Page[T]]]) -> list[T]:
 
 
 def _with_stores(work: Callable[[_Stores], Awaitable[int]]) -> int:
-    """Open the database of the settings, bring it to this version's schema, and do the work.
+    """Open the database of the settings, made ready as a server would make it, and do the work.
 
     Raises SettingsError and StoreUnavailable.
     """
@@ -293,21 +316,18 @@ def _with_stores(work: Callable[[_Stores], Awaitable[int]]) -> int:
     settings = load()
     for name in unknown_variables(list(os.environ)):
         say(f"{name} is not a setting and has no effect")
-    return asyncio.run(_opened(settings.store_url, work))
+    return asyncio.run(_opened(settings, work))
 
 
-async def _opened(url: str, work: Callable[[_Stores], Awaitable[int]]) -> int:
+async def _opened(settings: Settings, work: Callable[[_Stores], Awaitable[int]]) -> int:
     from gateway.store.changes import record
     from gateway.store.engine import open_database
-    from gateway.store.faults import StoreUnavailable
-    from gateway.store.migrate import Newer, explain, migrate
+    from gateway.store.migrate import make_ready
     from gateway.store.principals import SqlPrincipals
     from gateway.store.tokens import SqlTokens
 
-    standing = migrate(url)
-    if isinstance(standing, Newer):
-        raise StoreUnavailable(explain(standing))
-    database = open_database(url)
+    make_ready(settings.store_url, settings.migrate)
+    database = open_database(settings.store_url, readers=1, writers=1, seconds=settings.database_seconds)
     try:
         return await work(_Stores(SqlTokens(database, record), SqlPrincipals(database, record)))
     finally:

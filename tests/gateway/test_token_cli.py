@@ -13,6 +13,7 @@ import pytest
 from auth.scopes import Scope
 from auth.tokens import Kind, Presented, recognise
 from gateway import token_cli
+from gateway.store.audit import SqlAudit
 from gateway.store.changes import record
 from gateway.store.engine import open_database
 from gateway.store.faults import StoreUnavailable
@@ -288,6 +289,35 @@ def test_a_token_of_a_disabled_principal_is_listed_as_disabled(superpi):
     superpi("principal", "disable", "local:alice")
     states = [listed(superpi)[0]["state"], json.loads(superpi("principal", "list", "--json").out)[0]["state"]]
     assert states == ["disabled", "disabled"]
+
+
+def test_each_change_has_its_row_in_the_audit_log_and_what_changes_nothing_has_none(superpi, data):
+    superpi("token", "create", "--principal", "local:alice")
+    (token,) = listed(superpi)
+    superpi("token", "rotate", token["id"])
+    for _ in range(2):
+        superpi("token", "revoke", listed(superpi)[0]["id"])
+        superpi("principal", "create", "local:bob")
+        superpi("principal", "disable", "local:bob")
+    superpi("principal", "enable", "local:bob")
+    successor = listed(superpi)[0]["id"]
+
+    async def rows():
+        database = open_database(f"sqlite:///{data / 'superpi.db'}")
+        try:
+            return await SqlAudit(database).page()
+        finally:
+            await database.close()
+
+    kept = [row.record for row in asyncio.run(rows())]
+    assert [(row.principal, row.action, row.object, row.decision) for row in kept] == [
+        ("cli", "token.create", token["id"], "allowed"),
+        ("cli", "token.rotate", token["id"], "allowed"),
+        ("cli", "token.revoke", successor, "allowed"),
+        ("cli", "principal.create", "local:bob", "allowed"),
+        ("cli", "principal.disable", "local:bob", "allowed"),
+        ("cli", "principal.enable", "local:bob", "allowed"),
+    ]
 
 
 def test_a_setting_that_is_none_is_named(superpi, monkeypatch):
