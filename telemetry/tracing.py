@@ -200,7 +200,7 @@ class Tracing:
         self._error = Status(StatusCode.ERROR)
         self._start = lambda name, context: tracer.start_span(name, context, SpanKind.SERVER)
         self._shutdown = provider.shutdown
-        self._abandon = exporter.shutdown
+        self._abandon: Callable[[], object] = exporter.shutdown
 
     def _context(self, parent: re.Match[str] | None) -> Context:
         """The context of the caller's span; of an invalid one, as of none, a trace of its own."""
