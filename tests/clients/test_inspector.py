@@ -1,0 +1,68 @@
+"""The Inspector's command line, unmodified: a connection for each thing that it is asked to do."""
+
+import json
+
+import pytest
+
+from tests.support.clients import INSPECTOR, expected, inspect, inspector, parted, plan
+from tests.support.clients_table import passed
+from tests.support.doors import DATABASES
+
+
+def asked(door, *arguments: str) -> dict:
+    """What the Inspector prints for one thing."""
+    ran = inspect(door.url, door.token, *arguments)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)["result"]
+
+
+def called(door, tool: str, arguments: dict) -> dict:
+    """Call a tool; what came back."""
+    result = asked(door, "--method", "tools/call", "--tool-name", tool, "--tool-args-json", json.dumps(arguments))
+    return {
+        "tool": tool,
+        "is_error": result.get("isError", False),
+        "text": "".join(block["text"] for block in result["content"] if block["type"] == "text"),
+        "structured": result.get("structuredContent"),
+    }
+
+
+def visited(door, place: str) -> dict:
+    """What a visit of the programs sees, but for completions, which the Inspector does not ask for."""
+    wanted = plan(place)
+    goal = f"goal={wanted['prompt_arguments']['goal']}"
+    told = asked(door, "--method", "initialize")
+    got = asked(door, "--method", "prompts/get", "--prompt-name", wanted["prompt"], "--prompt-args", goal)
+    contents = asked(door, "--method", "resources/read", "--uri", wanted["resource"])["contents"]
+    prompts = asked(door, "--method", "prompts/list")["prompts"]
+    resources = asked(door, "--method", "resources/list")["resources"]
+    templates = asked(door, "--method", "resources/templates/list")["resourceTemplates"]
+    return {
+        "version": json.loads((inspector() / "package.json").read_text("utf-8"))["version"],
+        "protocol": told["protocolVersion"],
+        "session": None,
+        "server": told["serverInfo"]["name"],
+        "tools": [tool["name"] for tool in asked(door, "--method", "tools/list", "--strict")["tools"]],
+        "prompts": [prompt["name"] for prompt in prompts],
+        "resources": [resource["uri"] for resource in resources],
+        "templates": [template["uriTemplate"] for template in templates],
+        "prompt": [message["role"] for message in got["messages"]],
+        "resource": [found["uri"] for found in contents],
+        "calls": [called(door, tool, arguments) for tool, arguments in wanted["calls"]],
+    }
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_the_inspector_uses_everything_over_http(database, doors):
+    """`--strict` fails on a schema that a host may refuse."""
+    visit, rest = parted(visited(doors.http(database), INSPECTOR.name))
+    assert rest == {key: value for key, value in expected(INSPECTOR.name).items() if key != "completion"}
+    passed(INSPECTOR.name, database, visit.version, visit.protocol)
+
+
+def test_the_inspector_ends_with_an_error_when_a_tool_does(doors):
+    """Its status 5 is what a script of a user sees of `isError`."""
+    arguments = json.dumps({"path": "nowhere.txt"})
+    call = ["--method", "tools/call", "--tool-name", "read", "--tool-args-json", arguments]
+    door = doors.http("sqlite")
+    assert inspect(door.url, door.token, *call).returncode == 5
