@@ -8,6 +8,7 @@ connection is taken and given back inside one thread: none is held across an awa
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -41,6 +42,16 @@ SECONDS: Final = 5.0
 
 #: Seconds that a job may wait for a thread of PostgreSQL's.
 WAIT: Final = 3.0
+
+
+#: Seconds before a transaction that was undone because it met another is tried again: the other goes first.
+_STEP_BACK: Final = 0.02
+_TRIES: Final = 3
+
+_UNREADABLE: Final = (
+    "The database URL cannot be read; use one like sqlite:///data/superpi.db or "
+    "postgresql://user:password@host/superpi, with %40 for an @ in the password."
+)
 
 
 class _Product(Protocol):
@@ -105,10 +116,9 @@ def parse(url: str) -> URL:
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
-        raise StoreUnavailable(
-            "The database URL cannot be read; use one like sqlite:///data/superpi.db or "
-            "postgresql://user:password@host/superpi, with %2F for a slash and %40 for an @ in the password."
-        ) from None
+        raise StoreUnavailable(_UNREADABLE) from None
+    if "@" in (parsed.host or ""):
+        raise StoreUnavailable(_UNREADABLE)  # what stands there is the end of a password
     product = _PRODUCTS.get(parsed.get_backend_name())
     if product is None:
         raise StoreUnavailable(
@@ -215,9 +225,9 @@ class Database:
     async def write(self, job: Callable[[Connection], T]) -> T:
         """Run `job` in a thread, in a transaction: committed when this returns, undone when `job` raises.
 
-        PostgreSQL may undo a transaction that met another; then `job` is run once more. A caller that is cancelled
-        while its job runs does not undo it. Raises what `job` raises, and StoreUnavailable, after which it is not
-        known whether a running transaction was committed.
+        PostgreSQL may undo a transaction that met another; then `job` is run again, twice at most. A caller that is
+        cancelled while its job runs does not undo it. Raises what `job` raises, and StoreUnavailable, after which it
+        is not known whether a running transaction was committed.
         """
         return await self._run(self._writing, self._write, job)
 
@@ -271,19 +281,23 @@ class Database:
             return job(connection)
 
     def _write(self, job: Callable[[Connection], T], attempt: Attempt) -> T:
-        in_transaction = False
+        begun = False
 
         def marked(connection: Connection) -> T:
-            nonlocal in_transaction
-            in_transaction = True
+            nonlocal begun
+            begun = True
             return job(connection)
 
-        try:
-            return self._write_once(marked, attempt)
-        except DBAPIError as error:
-            never_began = error.connection_invalidated and not in_transaction
-            if attempt.given_up or not (never_began or self._product.is_conflict(error)):
-                raise
+        for _ in range(_TRIES - 1):
+            try:
+                return self._write_once(marked, attempt)
+            except DBAPIError as error:
+                conflict = self._product.is_conflict(error)
+                # A connection that was lost before the job began did nothing; later, nobody knows.
+                if attempt.given_up or not (conflict or (error.connection_invalidated and not begun)):
+                    raise
+            if conflict:
+                time.sleep(_STEP_BACK)
         return self._write_once(job, attempt)
 
     def _write_once(self, job: Callable[[Connection], T], attempt: Attempt) -> T:

@@ -139,6 +139,7 @@ async def test_a_session_survives_kill_9_as_soon_as_it_was_opened(database, url)
     assert found == Session("s", State(principal="local:alice"), NOON, NOON)
 
 
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)  # what is looked at is this side of the database
 async def test_ten_thousand_abandoned_sessions_keep_no_memory(database):
     """Growth a session is under 128 bytes, less than its id in a dictionary would take."""
     sessions = SqlSessions(database)

@@ -2,19 +2,21 @@
 
 import asyncio
 import shutil
-import tempfile
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from itertools import count
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from psycopg import sql
 
 from gateway.store.conversations import SqlConversations
 from gateway.store.engine import open_database
 from gateway.store.memory import MemoryConversations, MemorySessions
 from gateway.store.sessions import SqlSessions
+from gateway.store.tables import metadata
 from mcp.conversations import Conversation
 from mcp.protocol.revisions import Revision
 from mcp.protocol.state import LogLevel, State
@@ -59,13 +61,12 @@ async def outcome(call):
 class Pair(RuleBasedStateMachine):
     """Both stores live through the same history."""
 
-    template: Path
+    empty: Callable[[], str]
 
     def __init__(self):
         super().__init__()
-        self.folder = tempfile.TemporaryDirectory()
         self.loop = asyncio.Runner()
-        self.database = open_database(f"sqlite:///{shutil.copy(self.template, self.folder.name)}", readers=1)
+        self.database = open_database(type(self).empty(), readers=1, writers=1)
         self.sessions = MemorySessions(), SqlSessions(self.database)
         self.conversations = MemoryConversations(), SqlConversations(self.database)
         self.after = None
@@ -73,7 +74,6 @@ class Pair(RuleBasedStateMachine):
     def teardown(self):
         self.loop.run(self.database.close())
         self.loop.close()
-        self.folder.cleanup()
 
     def agree(self, pair, method, *args, **kwargs):
         """Ask both and compare; answers what they said."""
@@ -137,13 +137,31 @@ class Pair(RuleBasedStateMachine):
 
 
 @pytest.fixture
-def machine(template):
-    return type("PairOnTemplate", (Pair,), {"template": template})
+def empty_sqlite(tmp_path, template):
+    names = (str(n) for n in count())
+    return lambda: f"sqlite:///{shutil.copy(template, tmp_path / next(names))}"
+
+
+@pytest.fixture
+def empty_postgresql(postgres, migrated):
+    def empty():
+        for table in reversed(metadata.sorted_tables):
+            postgres.run(sql.SQL("DELETE FROM {}").format(sql.Identifier(table.name)), migrated)
+        return postgres.url(migrated)
+
+    return empty
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def machine(request):
+    """The comparison on one product; how many histories it may take there is a matter of time."""
+    empty, examples = request.getfixturevalue(f"empty_{request.param}"), {"sqlite": 25, "postgresql": 8}[request.param]
+    return type("PairOnEmpty", (Pair,), {"empty": staticmethod(empty), "examples": examples})
 
 
 @pytest.mark.timeout(400)  # a failure is worth the minutes that Hypothesis takes to shorten its history
 def test_the_twin_and_the_database_give_the_same_answers(machine):
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
     run_state_machine_as_test(
-        machine, settings=settings(max_examples=25, stateful_step_count=40, deadline=None, suppress_health_check=slow)
+        machine, settings=settings(max_examples=machine.examples, stateful_step_count=40, suppress_health_check=slow)
     )

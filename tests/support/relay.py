@@ -1,0 +1,72 @@
+"""A TCP relay between a client and a server, to be frozen, cut and closed: what a network does to a database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Relay:
+    """Carries bytes to `target` on loopback as long as it `flows`; new connections are taken even when it does not."""
+
+    target: int
+    port: int = 0
+    flows: asyncio.Event = field(default_factory=asyncio.Event)
+    taken: int = 0
+    _writers: set[asyncio.StreamWriter] = field(default_factory=set)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def freeze(self) -> None:
+        """Carry nothing any more, and keep every connection open."""
+        self.flows.clear()
+
+    def thaw(self) -> None:
+        """Carry what came meanwhile, and what comes."""
+        self.flows.set()
+
+    def cut(self) -> None:
+        """Break every connection that there is; new ones work."""
+        for writer in list(self._writers):
+            writer.transport.abort()
+
+    @property
+    def open(self) -> int:
+        """How many clients are connected."""
+        return len(self._writers) // 2
+
+    async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.taken += 1
+        there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self.target)
+        ends = {writer, there_writer}
+        self._writers |= ends
+        try:
+            await asyncio.gather(self._carry(reader, there_writer), self._carry(there_reader, writer))
+        finally:
+            self._writers -= ends
+
+    async def _carry(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while data := await source.read(65536):
+                await self.flows.wait()
+                sink.write(data)
+                await sink.drain()
+        sink.transport.abort()
+
+
+@asynccontextmanager
+async def relaying(target: int) -> AsyncIterator[Relay]:
+    """A relay that flows, on the running event loop; closed with all its connections at the end."""
+    relay = Relay(target)
+    relay.thaw()
+    server = await asyncio.start_server(relay._take, "127.0.0.1", 0)
+    relay.port = server.sockets[0].getsockname()[1]
+    try:
+        yield relay
+    finally:
+        server.close()
+        relay.thaw()
+        relay.cut()
+        await server.wait_closed()
