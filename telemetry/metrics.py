@@ -43,7 +43,7 @@ METRICS: Final = (
     Metric("superpi_tool_seconds", "histogram", ("tool",), "Time that tool calls took."),
     Metric("superpi_refusals_total", "counter", ("layer",), "Tool calls refused, by the layer that decided."),
     Metric("superpi_authentications_total", "counter", ("result",), "Credentials judged, by the result."),
-    Metric("superpi_sessions", "gauge", (), "Sessions that there are."),
+    Metric("superpi_sessions", "gauge", (), "Sessions that this process holds in its cache."),
     Metric("superpi_calls_in_flight", "gauge", (), "Calls that run in this process now."),
     Metric("superpi_audit_buffered", "gauge", (), "Audit rows that wait to be written."),
     Metric("superpi_audit_written_total", "counter", (), "Audit rows written behind."),
@@ -104,7 +104,7 @@ class _Series:
 
 
 class Metrics:
-    """The metrics of one process. Counting never raises and costs under a microsecond; for one event loop.
+    """The metrics of one process. Counting never raises and is for one event loop; any thread may scrape.
 
     `routes`, `tools`, `layers` and `credentials` (results of judging one) are the sets of their labels.
     """
@@ -187,19 +187,20 @@ class Metrics:
             cells = self._cells(metric.name)
             if metric.kind == "histogram":
                 histogram = HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
-                for labels, (total, *counts) in cells.items():
+                for labels, (total, *counts) in cells:
                     histogram.add_metric(labels, list(zip(_BOUNDS, accumulate(counts), strict=True)), total)
                 yield histogram
             else:
                 make = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
                 family = make(metric.name, metric.help, labels=metric.labels)
-                for labels, (value,) in cells.items():
+                for labels, (value,) in cells:
                     family.add_metric(labels, value)
                 yield family
 
-    def _cells(self, name: str) -> dict[tuple[str, ...], list[float]]:
+    def _cells(self, name: str) -> list[tuple[tuple[str, ...], list[float]]]:
+        """The numbers as they are now, copied: a scrape may run in a thread while the event loop counts on."""
         asked = self._asked.get(name)
-        return self._series[name].cells if asked is None else {(): [float(asked())]}
+        return list(self._series[name].cells.items()) if asked is None else [((), [float(asked())])]
 
 
 _CLASSES: Final[Mapping[int, str]] = dict(enumerate(STATUSES, start=1))
