@@ -42,6 +42,8 @@ class Position:
         if number > self._last:
             late = self._now() + _LATE
             self._missing.update(dict.fromkeys(range(max(self._last + 1, number - self.WINDOW), number), late))
+            for oldest in list(self._missing)[: -self.WINDOW]:
+                del self._missing[oldest]
             self._last = number
             return True
         return self._missing.pop(number, None) is not None

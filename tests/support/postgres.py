@@ -25,6 +25,8 @@ from psycopg import sql
 
 from tests.support.unprivileged import NOBODY, folder
 
+#: Where Debian and its like keep one folder a version.
+_INSTALLED: Final = Path("/usr/lib/postgresql")
 #: Planted, to be searched for in what is said and logged.
 PASSWORD: Final = "pg-test-secret-0451"
 _USER: Final = "superpi"
@@ -127,7 +129,7 @@ def _places() -> Iterator[Path]:
         why = _complaint(Path(chosen))
         assert why is None, f"PG_BIN={chosen}: {why}"
         yield Path(chosen)
-    installed = Path("/usr/lib/postgresql").glob("*/bin")
+    installed = _INSTALLED.glob("*/bin")
     yield from sorted(installed, key=lambda place: _version(place.parent.name), reverse=True)
     if _wheel().is_dir():
         yield _wheel()

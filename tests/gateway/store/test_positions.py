@@ -1,7 +1,5 @@
 """How far a reader has come, when numbers are committed in any order: none is missed, and none is told twice."""
 
-import itertools
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,8 +38,7 @@ def test_every_number_is_told_once_in_whatever_order_they_are_committed(order, p
 @given(st.sets(st.integers(1, 30)), st.sets(st.integers(1, 30)))
 def test_from_the_begin_on_only_what_was_not_there_is_told(present, later):
     position = Position(present)
-    told = read(position, present | later) if present else sorted(later)
-    assert told == sorted(later - present)
+    assert read(position, present | later) == sorted(later - present)
 
 
 def test_a_number_that_cannot_come_any_more_is_not_asked_for():
@@ -57,9 +54,9 @@ def test_a_number_that_cannot_come_any_more_is_not_asked_for():
 @pytest.mark.parametrize("first", [[], [1], [5000]], ids=["empty", "one", "many were removed"])
 def test_however_far_a_number_jumps_only_so_many_are_asked_for(first):
     position = Position(first)
-    for number in itertools.accumulate([10_000, 10**6, 10**12]):
+    for number in (10_000, 10_002, 10**6, 10**12):
         position.take(number)
-    assert len(position.query()["missing"]) <= 4 * Position.WINDOW
+        assert len(position.query()["missing"]) == Position.WINDOW
 
 
 def test_a_number_is_told_once():
