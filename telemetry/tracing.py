@@ -14,6 +14,7 @@ import re
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
@@ -118,7 +119,7 @@ class _Recording:
 
     def set(self, attribute: Attribute, value: str | int) -> None:
         """Text is cut, redacted and escaped."""
-        kept = value if isinstance(value, int) else escaped(redact(value[: 2 * _LONGEST]))[:_LONGEST]
+        kept = value if isinstance(value, int) else _tidy(value[: 2 * _LONGEST])
         self._span.set_attribute(attribute.value, kept)
 
     def end(self, status: int | None = None) -> None:
@@ -128,6 +129,11 @@ class _Recording:
             if status >= _FAILED:
                 self._span.set_status(self._error)
         self._span.end()
+
+
+@lru_cache(maxsize=1024)
+def _tidy(text: str) -> str:
+    return escaped(redact(text))[:_LONGEST]
 
 
 class Tracing:

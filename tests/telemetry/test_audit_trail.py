@@ -298,6 +298,7 @@ def test_every_text_of_a_row_has_a_length_and_every_number_is_named():
         pytest.param({"b": [1, 2.5, None], "a": "é\n"}, '{"a":"é\\n","b":[1,2.5,null]}', id="sorted and compact"),
         pytest.param(MappingProxyType({"a": (1,)}), '{"a":[1]}', id="frozen values"),
         pytest.param({"a": "\ud800"}, '{"a":"\\ud800"}', id="a lone surrogate"),
+        pytest.param({"a": 1e16}, '{"a":1e16}', id="an exponent"),
     ],
 )
 def test_a_digest_is_of_the_canonical_json(arguments, canonical):
@@ -305,8 +306,9 @@ def test_a_digest_is_of_the_canonical_json(arguments, canonical):
     assert digest(arguments) == (hashlib.sha256(text).hexdigest(), len(text))
 
 
+PLAIN = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(st.characters(codec="utf-8"))
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    PLAIN | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
 )
 
@@ -315,6 +317,12 @@ JSON = st.recursive(
 def test_a_digest_does_not_depend_on_the_order_of_keys(arguments):
     shuffled = dict(reversed(arguments.items()))
     assert digest(shuffled) == digest(arguments) == digest(json.loads(json.dumps(arguments)))
+
+
+@given(st.dictionaries(st.text(st.characters(codec="utf-8")), PLAIN | st.lists(PLAIN), max_size=4))
+def test_a_digest_can_be_made_again_as_the_documentation_says(arguments):
+    text = json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    assert digest(arguments) == (hashlib.sha256(text).hexdigest(), len(text))
 
 
 async def test_a_row_as_json_has_every_column_in_order(sink):

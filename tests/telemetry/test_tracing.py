@@ -6,11 +6,11 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -41,7 +41,7 @@ def collector():
     with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as server:
         server.received = []
         server.url = f"http://127.0.0.1:{server.server_port}"
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield server
         server.shutdown()
@@ -178,6 +178,9 @@ async def test_closing_is_bounded_when_the_collector_is_down(port_of, caplog):
     took = time.monotonic() - began
     for listener in stack:
         listener.close()
+    for thread in threading.enumerate():
+        if thread.name == "superpi-tracing-shutdown":
+            thread.join(30)
     assert took < 5
 
 

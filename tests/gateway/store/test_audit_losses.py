@@ -8,15 +8,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from gateway.store.audit import SqlAudit
 from gateway.store.engine import open_database
 from gateway.store.faults import StoreUnavailable
-from gateway.store.migrate import migrate
 from telemetry.audit import AuditRecord, AuditTrail
+from tests.support.relay import relaying
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 BARE = AuditRecord("r", "local:alice", "tools/call", "read", "allowed")
 
 #: Records a row about every millisecond and says which and when, on the clock of the machine, until it is killed.
@@ -38,13 +36,6 @@ async def main():
 
 asyncio.run(main())
 """
-
-
-@pytest.fixture
-def url(tmp_path):
-    url = f"sqlite:///{tmp_path / 'superpi.db'}"
-    migrate(url)
-    return url
 
 
 async def request_ids(url):
@@ -76,21 +67,36 @@ async def test_a_process_that_is_killed_loses_at_most_the_rows_of_its_last_secon
     assert lost == [] or times[-1] - lost[0] < 1
 
 
-async def test_nothing_is_lost_while_another_process_keeps_the_database(url, tmp_path):
-    """Reads go on, calls that change things are refused when the buffer is full, and all rows come in order."""
-    database = open_database(url, patience=0.05)
+async def outlast(database, begin, end):
+    """Fill a trail while the database is away, from `begin` to `end`, and see it recover by itself."""
     trail = AuditTrail(SqlAudit(database), away=StoreUnavailable, capacity=30, interval=0.01)
     writer = asyncio.get_running_loop().create_task(trail.run())
-    other = sqlite3.connect(tmp_path / "superpi.db", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
+    begin()
     taken = [trail.record(replace(BARE, request_id=f"r{n}")) for n in range(30)]
     assert not await trail.room(0.3)
-    assert (all(taken), trail.is_away, trail.written) == (True, True, 0)
-    other.execute("ROLLBACK")
+    assert not trail.record(BARE)
+    assert (all(taken), trail.written, trail.dropped) == (True, 0, 1)
+    end()
     assert await trail.room(30)
-    other.close()
     writer.cancel()
     await asyncio.gather(writer, return_exceptions=True)
-    assert await trail.close() == 0
+    assert await trail.close(30) == 0
     await database.close()
-    assert await request_ids(url) == [f"r{n}" for n in range(30)]
+
+
+async def test_nothing_that_was_taken_is_lost_while_another_process_keeps_sqlite_locked(sqlite_url, tmp_path):
+    """Calls that change things are refused while the buffer is full, and all rows come in their order."""
+    other = sqlite3.connect(tmp_path / "superpi.db", isolation_level=None)
+    database = open_database(sqlite_url, patience=0.05)
+    await outlast(database, lambda: other.execute("BEGIN IMMEDIATE"), lambda: other.execute("ROLLBACK"))
+    other.close()
+    assert await request_ids(sqlite_url) == [f"r{n}" for n in range(30)]
+
+
+async def test_nothing_that_was_taken_is_lost_while_postgresql_does_not_answer(postgresql_url, postgres):
+    """The same when the network carries nothing, and nothing comes twice."""
+    async with relaying(postgres.port) as relay:
+        database = open_database(postgresql_url.replace(f":{postgres.port}/", f":{relay.port}/"), seconds=0.5)
+        assert await SqlAudit(database).page() == ()
+        await outlast(database, relay.freeze, relay.thaw)
+    assert await request_ids(postgresql_url) == [f"r{n}" for n in range(30)]
