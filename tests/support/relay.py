@@ -10,12 +10,15 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Relay:
-    """Carries bytes to `target` on loopback as long as it `flows`; new connections are taken even when it does not."""
+    """Carries bytes to `target` on loopback as long as it `flows`; new connections are taken even when it does not.
+
+    `asked` counts what clients sent: one for each round trip, since they wait for the answer.
+    """
 
     target: int
     port: int = 0
     flows: asyncio.Event = field(default_factory=asyncio.Event)
-    taken: int = 0
+    asked: int = 0
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -32,24 +35,19 @@ class Relay:
         for writer in list(self._writers):
             writer.transport.abort()
 
-    @property
-    def open(self) -> int:
-        """How many clients are connected."""
-        return len(self._writers) // 2
-
     async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.taken += 1
         there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self.target)
         ends = {writer, there_writer}
         self._writers |= ends
         try:
-            await asyncio.gather(self._carry(reader, there_writer), self._carry(there_reader, writer))
+            await asyncio.gather(self._carry(reader, there_writer, asks=1), self._carry(there_reader, writer, asks=0))
         finally:
             self._writers -= ends
 
-    async def _carry(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    async def _carry(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, asks: int) -> None:
         with suppress(OSError):
             while data := await source.read(65536):
+                self.asked += asks
                 await self.flows.wait()
                 sink.write(data)
                 await sink.drain()

@@ -45,14 +45,6 @@ def named(url):
     return f"postgresql://{url.rpartition('@')[2]}"
 
 
-async def test_a_read_takes_one_trip_and_begins_no_transaction(database):
-    def ask(connection):
-        connection.execute(text("SELECT 1"))
-        return connection.connection.driver_connection.info.transaction_status.name
-
-    assert await database.read(ask) == "IDLE"
-
-
 async def test_a_read_sees_the_newest_commit_between_two_statements(database, url):
     other = open_database(url)
     between, go_on = threading.Event(), threading.Event()
@@ -242,6 +234,20 @@ async def beyond(relay, url, postgres):
     await database.write(run("SELECT 1"))
     yield database
     await database.close()
+
+
+@pytest.mark.parametrize(
+    ("act", "trips"),
+    [
+        pytest.param("read", 1, id="a read is one"),
+        pytest.param("write", 3, id="a write is three, with its transaction"),
+    ],
+)
+async def test_how_many_round_trips_a_statement_takes(beyond, relay, act, trips):
+    before = relay.asked
+    for _ in range(10):
+        await getattr(beyond, act)(run("SELECT 1"))
+    assert relay.asked - before == 10 * trips
 
 
 @pytest.mark.parametrize("act", ["read", "write"])
