@@ -19,7 +19,7 @@ from gateway.store import values
 from gateway.store.engine import Database
 from gateway.store.tables import Moment
 from gateway.store.tables import audit as table
-from telemetry.audit import COLUMNS, AuditRecord, AuditRow
+from telemetry.audit import COLUMNS, AuditRecord, AuditRow, tidy
 
 
 class _Ago(FunctionElement[datetime]):
@@ -52,9 +52,9 @@ _ALL: Final = select(table)
 def insert(connection: Connection, record: AuditRecord) -> None:
     """Append one row in the caller's transaction, so that a change and its row commit together.
 
-    Raises ValueError for text that is not `storable`; `telemetry.audit.tidy` makes any record storable.
+    Any record is taken, tidied: what is odd about an id must not undo the change.
     """
-    connection.execute(_INSERT, _parameters(record))
+    connection.execute(_INSERT, _parameters(tidy(record)))
 
 
 class SqlAudit:

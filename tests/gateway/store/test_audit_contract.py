@@ -147,3 +147,10 @@ async def test_a_row_commits_with_the_change_it_is_about_and_goes_with_it(databa
     with pytest.raises(RuntimeError, match="the change failed"):
         await database.write(fails)
     assert [row.record for row in await audit.page()] == [FULL]
+
+
+async def test_a_change_never_fails_for_what_is_odd_about_its_row(database):
+    odd = replace(BARE, object="a\0\ud800", reason="Bearer abc", duration_ms=2**40)
+    await database.write(lambda connection: sql_audit.insert(connection, odd))
+    [row] = await SqlAudit(database).page()
+    assert row.record == replace(BARE, object="a\\x00\\ud800", reason="Bearer ***", duration_ms=2**31 - 1)
