@@ -66,3 +66,10 @@ def test_the_inspector_ends_with_an_error_when_a_tool_does(doors):
     call = ["--method", "tools/call", "--tool-name", "read", "--tool-args-json", arguments]
     door = doors.http("sqlite")
     assert inspect(door.url, door.token, *call).returncode == 5
+
+
+def test_the_inspector_takes_a_refused_token_for_what_it_is(doors):
+    """Its status 3 and `auth_required`: a 401 that it understands, and no login that leads nowhere."""
+    ran = inspect(doors.http("sqlite").url, "unknown", "--method", "tools/list")
+    assert (ran.returncode, ran.stdout) == (3, "")
+    assert json.loads(ran.stderr)["error"]["code"] == "auth_required"

@@ -21,7 +21,7 @@ _SECONDS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client of one package in an environment of its own; `mode` is how it agrees on a revision, where that can be set."""
+    """A client of one package in an environment of its own; `mode` is how it agrees on a revision, if one can say."""
 
     name: str
     title: str
@@ -162,12 +162,18 @@ def _timeless(call: dict[str, Any]) -> dict[str, Any]:
     return {**call, "structured": structured}
 
 
-def inspect(url: str, token: str | None, *arguments: str) -> subprocess.CompletedProcess[str]:
+def inspect(url: str, token: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """One run of the Inspector's command line, which connects, does one thing, and leaves."""
-    header = ["--header", f"Authorization: Bearer {token}"] if token else []
+    header = ["--header", f"Authorization: Bearer {token}"]
     program = inspector() / "clients" / "launcher" / "build" / "index.js"
     options = ["--transport", "http", "--protocol-era", "legacy", "--stored-auth-only", "--format", "json"]
     return _run([str(node()), str(program), "--cli", url, *options, *header, *arguments], inspector())
+
+
+def fastmcp_list(url: str, token: str) -> subprocess.CompletedProcess[str]:
+    """One run of fastmcp's own command line, which lists the tools."""
+    folder = environment(FASTMCP.environment)
+    return _run([str(folder / "bin" / "fastmcp"), "list", url, "--auth", token, "--json"], folder)
 
 
 def inspector() -> Path:

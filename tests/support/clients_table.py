@@ -20,8 +20,8 @@ COMMAND: Final = "make clients-table"
 #: Columns: the name in the file, and the heading.
 DOORS: Final = {
     "stdio": "stdio",
-    "sqlite": "HTTP, SQLite",
-    "postgresql": "HTTP, PostgreSQL",
+    "sqlite": "HTTP, token, SQLite",
+    "postgresql": "HTTP, token, PostgreSQL",
 }
 _START: Final = "<!-- clients -->"
 _END: Final = "<!-- /clients -->"

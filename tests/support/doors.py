@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,17 +22,34 @@ class Door:
     """A way in over HTTP."""
 
     url: str
-    token: str | None = None
+    token: str
 
     @property
     def target(self) -> list[str]:
         """What a client's program takes as its arguments."""
-        return [self.url, self.token] if self.token else [self.url]
+        return [self.url, self.token]
 
-    @property
-    def headers(self) -> dict[str, str]:
-        """What a request needs to be let in."""
-        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+def _variables(home: Path) -> dict[str, str]:
+    return {
+        **unprivileged().env,
+        "HOME": str(home),
+        "SUPERPI_WORKSPACE": str(home / "workspace"),
+        "SUPERPI_DATA_DIR": str(home / "data"),
+    }
+
+
+def _issued(home: Path, settings: Mapping[str, str]) -> str:
+    """A new token, made by the command beside the running server; from then on no request is let in without one."""
+    made = subprocess.run(
+        unprivileged().superpi("token", "create", "--principal", "local:visitor"),
+        capture_output=True,
+        text=True,
+        cwd=home,
+        env={**_variables(home), **settings},
+    )
+    assert made.returncode == 0, made.stderr
+    return made.stdout.strip()
 
 
 @dataclass(slots=True)
@@ -48,15 +67,8 @@ class Doors:
 
     def stdio(self) -> list[str]:
         """A command that serves a workspace of its own; `env -i`, for clients pass on little of their environment."""
-        launcher = unprivileged()
-        home = self._home()
-        variables = {
-            **launcher.env,
-            "HOME": str(home),
-            "SUPERPI_WORKSPACE": str(home / "workspace"),
-            "SUPERPI_DATA_DIR": str(home / "data"),
-        }
-        return ["env", "-i", *(f"{name}={value}" for name, value in variables.items()), *launcher.superpi("stdio")]
+        variables = _variables(self._home()).items()
+        return ["env", "-i", *(f"{name}={value}" for name, value in variables), *unprivileged().superpi("stdio")]
 
     def _served(self, database: str) -> Door:
         settings = {}
@@ -65,7 +77,7 @@ class Doors:
             settings["SUPERPI_DATABASE_URL"] = self.stack.enter_context(postgres.database())
         home = self._home()
         server = self.stack.enter_context(serving(unprivileged(), home / "workspace", home, **settings))
-        return Door(server.url)
+        return Door(server.url, _issued(home, settings))
 
     def _home(self) -> Path:
         home = self.stack.enter_context(folder())
