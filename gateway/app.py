@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 from starlette.routing import Route
@@ -18,17 +17,13 @@ from mcp.router import Router
 
 
 def create_app(services: Services) -> FastAPI:
-    """The ASGI application. Its lifespan keeps the services tidy and closes them."""
+    """The ASGI application. Its lifespan closes the services."""
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        tidying = asyncio.get_running_loop().create_task(services.lifecycle.keep_tidy())
         try:
             yield
         finally:
-            tidying.cancel()
-            with suppress(asyncio.CancelledError):
-                await tidying
             await services.close()
 
     app = FastAPI(
@@ -51,6 +46,7 @@ def create_app(services: Services) -> FastAPI:
     )
     # First in the list: nearly every request is for it, and a match ends the search.
     app.router.routes.insert(0, Route("/mcp", endpoint=router, include_in_schema=False))
-    app.include_router(health_routes(services.lifecycle, services.session_store, services.performer.shell))
-    app.add_middleware(Edge, rules=Rules.of(settings.allowed_origins, settings.allowed_hosts))
+    app.include_router(health_routes(services))
+    rules = Rules.of(settings.allowed_origins, settings.allowed_hosts)
+    app.add_middleware(Edge, rules=rules, authenticator=services.authenticator, metrics=services.metrics)
     return app

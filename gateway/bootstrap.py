@@ -7,13 +7,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from auth.authenticator import Authenticator
+from auth.permissions import Layer, Mode
 from gateway.lifecycle import Lifecycle
+from gateway.routes import RESULTS, ROUTES
 from gateway.settings import Settings, SettingsError
+from gateway.store.audit import SqlAudit
+from gateway.store.changes import StoreChanges, record
 from gateway.store.conversations import SqlConversations
 from gateway.store.engine import Database, open_database
+from gateway.store.faults import StoreUnavailable
 from gateway.store.keys import SqlKeys
 from gateway.store.migrate import make_ready
 from gateway.store.sessions import SqlSessions
+from gateway.store.tokens import SqlTokens
 from gateway.version import VERSION
 from mcp.calls import Performer
 from mcp.catalogue import Catalogue, offer_of, standard_catalogue
@@ -24,9 +31,12 @@ from mcp.harness.frontmatter import HarnessError
 from mcp.live import Sessions
 from mcp.protocol.engine import Engine
 from mcp.protocol.offer import ServerInfo
+from mcp.recording import Recorder
 from mcp.sessions import SessionStore
 from mcp.workspace.paths import Workspace
 from mcp.workspace.shell import Shell, probe_shell
+from telemetry.audit import AuditTrail
+from telemetry.metrics import Metrics
 
 _log: Final = logging.getLogger("superpi.start")
 
@@ -42,6 +52,9 @@ class Services:
     session_store: SessionStore
     lifecycle: Lifecycle
     database: Database
+    authenticator: Authenticator
+    tokens: SqlTokens
+    metrics: Metrics
 
     async def close(self) -> None:
         """End what runs, write what is owed, and let go of the database."""
@@ -58,6 +71,11 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
     harnesses, default = _harnesses(settings)
     catalogue = catalogue or standard_catalogue(harnesses)
     database = _database(settings)
+    changes = StoreChanges(
+        database, settings.store_url, listen_url=settings.listen_url, seconds=settings.database_seconds
+    )
+    tokens = SqlTokens(database, record)
+    authenticator = Authenticator(tokens, changes, _utc_now, anonymous=settings.anonymous)
     session_store = SqlSessions(database)
     sessions = Sessions(
         session_store,
@@ -65,6 +83,8 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
         idle=timedelta(seconds=settings.session_idle_seconds),
         most=settings.sessions_per_principal,
     )
+    trail = AuditTrail(SqlAudit(database), away=StoreUnavailable)
+    metrics = _metrics(catalogue, trail)
     performer = Performer(
         tools={tool.spec.name: tool for tool in catalogue.tools},
         harnesses=harnesses,
@@ -74,10 +94,28 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
         limits=settings.limits,
         conversations=SqlConversations(database),
         remote_mode=settings.remote_mode,
+        anonymous_mode=settings.remote_mode if settings.is_loopback else Mode.READ_ONLY,
+        recorder=Recorder(trail, metrics),
     )
+    lifecycle = Lifecycle(sessions, Flight(), authenticator, changes, trail)
+    await lifecycle.start()
     key = await SqlKeys(database).signing_key("cursor")
     engine = Engine(offer_of(catalogue, _server()), (key,))
-    return Services(settings, engine, performer, sessions, session_store, Lifecycle(sessions, Flight()), database)
+    return Services(
+        settings, engine, performer, sessions, session_store, lifecycle, database, authenticator, tokens, metrics
+    )
+
+
+def _metrics(catalogue: Catalogue, trail: AuditTrail) -> Metrics:
+    metrics = Metrics(
+        routes=ROUTES,
+        tools=[tool.spec.name for tool in catalogue.tools],
+        layers=[layer.value for layer in Layer],
+        credentials=RESULTS,
+        version=VERSION,
+    )
+    metrics.watch_audit(trail)
+    return metrics
 
 
 def _database(settings: Settings) -> Database:

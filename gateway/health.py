@@ -1,14 +1,14 @@
-"""Probes: `/livez` says that the process answers, `/readyz` whether it should be sent requests."""
+"""Probes: `/livez` says that the process answers, `/readyz` whether it should be sent requests,
+`/metrics` what it did.
+"""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
-from gateway.lifecycle import Lifecycle
+from gateway.bootstrap import Services
 from gateway.store.faults import StoreUnavailable
-from mcp.sessions import SessionStore
-from mcp.workspace.shell import Shell
 
 
 class Health(BaseModel):
@@ -25,9 +25,10 @@ class Readiness(Health):
     sandbox_detail: str = Field(description="what that sandbox gives and lacks, in a sentence")
 
 
-def health_routes(lifecycle: Lifecycle, sessions: SessionStore, shell: Shell) -> APIRouter:
+def health_routes(services: Services) -> APIRouter:
     """The probes over one process."""
     routes = APIRouter(tags=["health"])
+    shell = services.performer.shell
 
     @routes.get("/livez")
     async def livez() -> Health:
@@ -39,12 +40,18 @@ def health_routes(lifecycle: Lifecycle, sessions: SessionStore, shell: Shell) ->
         """Whether the process should be sent requests: 503 while it drains or its database is away."""
         store = "ok"
         try:
-            await sessions.count()
+            await services.session_store.count()
         except StoreUnavailable as error:
             store = str(error)
-        status = "draining" if lifecycle.draining else "ok" if store == "ok" else "the database is away"
+        status = "draining" if services.lifecycle.draining else "ok" if store == "ok" else "the database is away"
         if status != "ok":
             response.status_code = 503
         return Readiness(status=status, store=store, sandbox=shell.step.value, sandbox_detail=shell.why)
+
+    @routes.get("/metrics", response_class=Response)
+    def metrics() -> Response:
+        """The metrics in Prometheus's text format."""
+        content_type, body = services.metrics.exposition()
+        return Response(body, media_type=content_type)
 
     return routes

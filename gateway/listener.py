@@ -15,6 +15,7 @@ from typing import Final
 
 import uvicorn
 
+from auth.authenticator import Anonymous
 from gateway.app import create_app
 from gateway.bootstrap import Services, build
 from gateway.lifecycle import Lifecycle
@@ -38,16 +39,25 @@ class _Server(uvicorn.Server):
 
 async def serve(settings: Settings) -> None:
     """Serve until a signal. Raises SettingsError for what an operator has to mend."""
-    if not settings.is_loopback:
-        raise SettingsError(
-            f"SUPERPI_HOST: {settings.host} can be reached from other machines, and this server asks for no token. "
-            "Set SUPERPI_HOST=127.0.0.1; to reach it from elsewhere use an SSH tunnel."
-        )
     sock = _bind(settings)
     services = await build(settings)
+    if await _is_open_to_all(services):
+        await services.close()
+        raise SettingsError(
+            f"SUPERPI_HOST: {settings.host} can be reached from other machines, and no token was made yet, so anybody "
+            "could call. Make one with 'superpi token create --principal local:NAME', or set SUPERPI_HOST=127.0.0.1."
+        )
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     url = f"http://{host}:{sock.getsockname()[1]}/mcp"
     await _run(services, sock, url)
+
+
+async def _is_open_to_all(services: Services) -> bool:
+    """Whether strangers could call without a token, and nobody said that they may (case C01)."""
+    settings = services.settings
+    if settings.is_loopback or settings.anonymous is not Anonymous.AUTO:
+        return False
+    return not await services.tokens.ever_any()
 
 
 def _bind(settings: Settings) -> socket.socket:

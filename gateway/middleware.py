@@ -1,7 +1,7 @@
 """The edge: what every request passes before a route sees it. Plain ASGI, one layer.
 
-It gives the request an id, refuses a foreign Host or Origin, puts the caller into the scope, adds the headers
-that every answer carries, and turns what fails into an answer without internals.
+It gives the request an id, refuses a foreign Origin or Host, finds out who calls and puts that into the scope, adds
+the headers that every answer carries, and turns what fails into an answer without internals.
 """
 
 from __future__ import annotations
@@ -9,23 +9,25 @@ from __future__ import annotations
 import logging
 import re
 import secrets
+import time
 from collections.abc import MutableMapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
+from auth.authenticator import Authenticator, Unauthenticated, Unavailable
 from auth.caller import Caller
 from gateway.origins import Headers, Rules, cors_headers, preflight_headers
+from gateway.routes import PROBES
 from gateway.store.faults import StoreUnavailable
 from mcp import http
 from mcp.http import Receive, Refused, Scope, Send
 from mcp.protocol import codec
 from mcp.protocol.errors import HttpRefusal
-from mcp.router import CALLER_KEY
+from mcp.router import CALLER_KEY, REQUEST_ID_KEY
+from telemetry.metrics import Metrics
 
 _log: Final = logging.getLogger("superpi.edge")
 
-#: Asked by load balancers and kubelets, who use whatever address they have.
-_PROBES: Final = frozenset({"/livez", "/readyz"})
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _ALWAYS: Final[Headers] = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
 _RETRY: Final[Headers] = ((b"retry-after", b"2"),)
@@ -37,37 +39,68 @@ class Edge:
 
     app: Any
     rules: Rules
+    authenticator: Authenticator
+    metrics: Metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take one connection's scope in; anything but HTTP goes through untouched."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        began = time.perf_counter()
         answer = _Answer(send, _request_id(scope))
-        if scope["path"] not in _PROBES:
-            origins = http.header_values(scope, b"origin")
-            refusal = self._refusal(scope, origins)
-            if refusal is not None:
-                await http.send_refusal(answer, Refused(refusal))
-                return
-            if origins and scope["method"] == "OPTIONS":
+        scope[REQUEST_ID_KEY] = answer.id
+        try:
+            await self._take(scope, receive, answer)
+        finally:
+            self.metrics.request(scope["path"], scope["method"], answer.status, time.perf_counter() - began)
+
+    async def _take(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
+        if scope["path"] in PROBES:
+            await self._guarded(scope, receive, answer)
+            return
+        origins = http.header_values(scope, b"origin")
+        if (refused := self._misdirected(scope, origins)) is None and origins:
+            if scope["method"] == "OPTIONS":
                 answer.extra += preflight_headers(origins[0])
                 await http.send_empty(answer, 204)
                 return
-            if origins:
-                answer.extra += cors_headers(origins[0])
-        scope[CALLER_KEY] = Caller()
-        await self._guarded(scope, receive, answer)
+            answer.extra += cors_headers(origins[0])
+        if (refused := refused or await self._unknown(scope, answer)) is None:
+            await self._guarded(scope, receive, answer)
+        else:
+            await http.send_refusal(answer, refused)
 
-    def _refusal(self, scope: Scope, origins: list[str]) -> HttpRefusal | None:
-        hosts = http.header_values(scope, b"host")
-        if len(hosts) != 1:
-            return HttpRefusal.HOST_MISSING
-        if not self.rules.allow_host(hosts[0]):
-            return HttpRefusal.HOST_FORBIDDEN
+    def _misdirected(self, scope: Scope, origins: list[str]) -> Refused | None:
+        """Why the request is not for this server or not from where it may come, if so."""
+        if len(http.header_values(scope, b"host")) != 1:
+            return Refused(HttpRefusal.HOST_MISSING)
         if len(origins) > 1 or not all(self.rules.allow_origin(origin) for origin in origins):
-            return HttpRefusal.ORIGIN_FORBIDDEN
+            return Refused(HttpRefusal.ORIGIN_FORBIDDEN)
         return None
+
+    async def _unknown(self, scope: Scope, answer: _Answer) -> Refused | None:
+        """Why the caller is not let in, if so; else the caller goes into the scope."""
+        headers = http.header_values(scope, b"authorization")
+        caller = self.authenticator.warm(headers) or await self.authenticator.authenticate(headers)
+        match caller:
+            case Unauthenticated(reason, challenge):
+                self.metrics.authentication("refused")
+                _log.info("not authenticated: %s", reason, extra={"request_id": answer.id})
+                return Refused(HttpRefusal.UNAUTHENTICATED, headers=((b"www-authenticate", challenge.encode()),))
+            case Unavailable(reason):
+                self.metrics.authentication("unavailable")
+                _log.warning("nobody can be authenticated: %s", reason, extra={"request_id": answer.id})
+                return Refused(HttpRefusal.UNAVAILABLE, headers=_RETRY)
+            case Caller():
+                self.metrics.authentication("anonymous" if caller.token is None else "token")
+                # A page cannot show a token by rebinding a name, so only callers without one are held to it.
+                if caller.token is None and not self.rules.allow_host(http.header_values(scope, b"host")[0]):
+                    return Refused(HttpRefusal.HOST_FORBIDDEN)
+                scope[CALLER_KEY] = caller
+                return None
+            case _:
+                assert_never(caller)
 
     async def _guarded(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         try:
@@ -81,19 +114,21 @@ class Edge:
 
 
 class _Answer:
-    """The `send` of one request: adds headers to the start, and knows whether it was sent."""
+    """The `send` of one request: adds headers to the start, and knows whether and with what status it was sent."""
 
-    __slots__ = ("_send", "_started", "extra", "id")
+    __slots__ = ("_send", "_started", "extra", "id", "status")
 
     def __init__(self, send: Send, id: str) -> None:
         self._send = send
         self._started = False
         self.id = id
+        self.status = 500
         self.extra: Headers = (*_ALWAYS, (b"x-request-id", id.encode()))
 
     async def __call__(self, message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             self._started = True
+            self.status = message["status"]
             message["headers"] = [*message.get("headers", ()), *self.extra]
         await self._send(message)
 

@@ -15,6 +15,7 @@ import platformdirs
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from auth.authenticator import Anonymous
 from auth.permissions import Mode
 from mcp.limits import HttpLimits, Limits
 
@@ -66,7 +67,7 @@ class Settings(BaseSettings):
         env_prefix=PREFIX, env_nested_delimiter=_NESTED, frozen=True, extra="forbid", validate_default=True
     )
 
-    host: str = Field("127.0.0.1", description="Address to listen on; loopback only.")
+    host: str = Field("127.0.0.1", description="Address to listen on; beyond loopback only with tokens.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes any free one.")
     workspace: Annotated[tuple[_Folder, ...], NoDecode, BeforeValidator(_paths), Field(min_length=1)] = Field(
         (Path(),),
@@ -94,6 +95,11 @@ class Settings(BaseSettings):
     harness_dir: _Folder | None = Field(None, description="Folder of a team's own harness files.")
     remote_mode: Annotated[Mode, BeforeValidator(_mode)] = Field(
         Mode.WORKSPACE_WRITE, description="Highest mode of calls over HTTP: read_only, workspace_write or full."
+    )
+    anonymous: Anonymous = Field(
+        Anonymous.AUTO,
+        description="Callers without a token: auto lets them in on loopback until a token was ever made, never and "
+        "always say what they do. always beyond loopback is insecure, and reads only.",
     )
     sandbox: Literal["auto", "off"] = Field(
         "auto", description="auto takes the first sandbox that works; off runs commands without one."

@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
+from auth import scopes
 from auth.caller import Caller, Transport
 from auth.permissions import Cap, Deny, Layer, Mode, Need, Policy, decide_tool
 from mcp.conversations import ConversationStore
@@ -38,6 +40,7 @@ from mcp.protocol.effects import (
     Value,
 )
 from mcp.protocol.state import State
+from mcp.recording import Circumstances, Recorder
 from mcp.resources import (
     TRANSCRIPT_TEMPLATE,
     Sources,
@@ -46,7 +49,7 @@ from mcp.resources import (
     read_resource,
 )
 from mcp.tools.base import Tool, ToolContext
-from mcp.tools.refusal import refusal_result
+from mcp.tools.refusal import refusal_of, refusal_result
 from mcp.workspace.paths import Workspace
 from mcp.workspace.shell import Shell
 
@@ -55,16 +58,22 @@ _log: Final = logging.getLogger("superpi.calls")
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Who calls and on what: the caller, the connection's state, and its session where it has one."""
+    """Who calls and on what: the caller, the connection's state, its session where it has one, and the request."""
 
     caller: Caller
     state: State
     session: str | None = None
+    request_id: str = ""
+    address: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Performer:
-    """Everything that effects need. `remote_mode` caps callers over HTTP; stdio is the machine's own user."""
+    """Everything that effects need.
+
+    Callers over HTTP are capped: those with a token by `remote_mode` and their scopes, those without by
+    `anonymous_mode`. Over stdio the caller is the machine's own user.
+    """
 
     tools: Mapping[str, Tool]
     harnesses: Registry
@@ -74,6 +83,8 @@ class Performer:
     limits: Limits
     conversations: ConversationStore
     remote_mode: Mode
+    anonymous_mode: Mode
+    recorder: Recorder
 
     async def perform(self, effect: Effect, connection: Connection) -> Value:
         """Perform one effect. Never raises but for cancellation."""
@@ -105,21 +116,56 @@ class Performer:
 
     def policy(self, connection: Connection) -> Policy:
         """The permission policy of a connection's direct calls."""
-        remote = connection.caller.transport is Transport.HTTP
-        return self.harness(connection).policy((Cap(Layer.REMOTE, self.remote_mode),) if remote else ())
+        return self.harness(connection).policy(self._caps(connection.caller))
+
+    def _caps(self, caller: Caller) -> tuple[Cap, ...]:
+        if caller.transport is Transport.STDIO:
+            return ()
+        if caller.token is None:
+            return (Cap(Layer.REMOTE, self.anonymous_mode),)
+        # The router lets nobody in whose token has no mcp scope.
+        scope = scopes.cap(caller.scopes) or Cap(Layer.SCOPE, Mode.READ_ONLY)
+        return (Cap(Layer.REMOTE, self.remote_mode), scope)
 
     def harness(self, connection: Connection) -> Harness:
         """The harness of a connection: its session's, else the configured one."""
         # A team may have removed a harness that a stored session still names.
         return self.harnesses.get(connection.state.harness) or self.default_harness
 
+    async def may_begin(self, effects: Sequence[Effect]) -> bool:
+        """Whether these may be performed now: those that change things wait for room in the audit trail first."""
+        if not any(isinstance(effect, CallTool) and self._changes(effect) for effect in effects):
+            return True
+        return await self.recorder.trail.room()
+
+    def _changes(self, effect: CallTool) -> bool:
+        return self.tools[effect.name].need is not Need.READ
+
     async def _call(self, effect: CallTool, connection: Connection) -> ToolResult:
-        tool = self.tools[effect.name]
+        """Decide, run and record one call."""
         policy = self.policy(connection)
-        decision = decide_tool(policy, effect.name, tool.need)
+        caller = connection.caller
+        around = Circumstances(caller.principal, caller.token, connection.request_id, connection.address)
+        changes = self._changes(effect)
+        began = time.monotonic()
+        decision = decide_tool(policy, effect.name, self.tools[effect.name].need)
         if isinstance(decision, Deny):
+            self.recorder.refused(effect, around, decision, 0.0, changes=changes)
             return refusal_result(effect.name, decision)
-        context = ToolContext(self._reach(policy), policy, self.limits, self.shell, connection.caller.principal)
+        result: ToolResult | None = None
+        try:
+            result = await self._run(effect, policy, caller.principal)
+            return result
+        finally:
+            seconds = time.monotonic() - began
+            if result is not None and (deny := refusal_of(result, policy)) is not None:
+                self.recorder.refused(effect, around, deny, seconds, changes=changes)
+            else:
+                self.recorder.ended(effect, around, result, seconds, changes=changes)
+
+    async def _run(self, effect: CallTool, policy: Policy, principal: str) -> ToolResult:
+        tool = self.tools[effect.name]
+        context = ToolContext(self._reach(policy), policy, self.limits, self.shell, principal)
         if tool.need is Need.EXECUTE:
             return await tool.run(context, effect.arguments)
         try:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from auth.changes import Change, Subject
 from mcp.protocol.state import State
 from mcp.sessions import Session, SessionStore
 
@@ -101,6 +102,15 @@ class Sessions:
         if warm is not None:
             warm.seen = self._now()
 
+    def hear(self, change: Change | None) -> None:
+        """Forget what ended elsewhere; everything when that is in doubt."""
+        match change:
+            case None:
+                for id in list(self._warm):
+                    self._evict(id)
+            case Change(Subject.SESSION, id):
+                self._forget(id)
+
     async def tidy(self) -> None:
         """Write what use moved forward, forget what fell idle, and end what expired. Called about once a minute."""
         now = self._now()
@@ -145,11 +155,15 @@ class Sessions:
             if endings == self._endings:
                 return self._keep(session)
 
+    def _evict(self, id: str) -> None:
+        """Let a session that lives leave memory; the use that the store does not know of is still owed to it."""
+        evicted = self._warm.pop(id)
+        if evicted.is_stale:
+            self._owed[id] = evicted.seen
+
     def _keep(self, session: Session) -> _Warm:
         warm = _Warm(session, session.last_seen, session.last_seen)
         self._warm[session.id] = warm
         while len(self._warm) > self._most_warm:
-            id, evicted = self._warm.popitem(last=False)
-            if evicted.is_stale:
-                self._owed[id] = evicted.seen
+            self._evict(next(iter(self._warm)))
         return warm

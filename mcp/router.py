@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qs
 
+from auth import scopes
 from auth.caller import Caller
 from mcp import http
 from mcp.accept import Form, accepted, is_json
@@ -42,6 +43,8 @@ _log: Final = logging.getLogger("superpi.router")
 
 #: Where the gateway puts the `Caller` of a request.
 CALLER_KEY: Final = "superpi.caller"
+#: Where the gateway puts the id of a request.
+REQUEST_ID_KEY: Final = "superpi.request_id"
 _RETRY: Final = ((b"retry-after", b"2"), (b"connection", b"close"))
 OK: Final = 200
 _ALLOW: Final = ((b"allow", b"POST, DELETE"),)
@@ -62,6 +65,10 @@ class Router:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
+        caller: Caller = scope[CALLER_KEY]
+        if caller.token is not None and scopes.mode(caller.scopes) is None:
+            await http.send_refusal(send, Refused(HttpRefusal.SCOPE_MISSING))
+            return
         match scope["method"]:
             case "POST":
                 refused = await self._post(scope, receive, send)
@@ -105,8 +112,7 @@ class Router:
         for fact in step.facts:
             if isinstance(fact, CancelRequested):
                 self.flight.cancel(session.id, fact.request_id)
-        await self._run(scope, send, form, step, session)
-        return None
+        return await self._run(scope, send, form, step, session, id)
 
     async def _payload(self, scope: Scope, receive: Receive, form: Form) -> Payload | HttpRefusal | None:
         if form is Form.NONE:
@@ -143,10 +149,14 @@ class Router:
         caller: Caller = scope[CALLER_KEY]
         return await self.sessions.find(values[0], caller.principal) or HttpRefusal.SESSION_UNKNOWN
 
-    async def _run(self, scope: Scope, send: Send, form: Form, step: Step, session: Session) -> None:
+    async def _run(
+        self, scope: Scope, send: Send, form: Form, step: Step, session: Session, id: RequestId | None
+    ) -> Refused | None:
         streaming = False
         if step.effects:
-            connection = Connection(scope[CALLER_KEY], session.state, session.id)
+            if not await self.performer.may_begin(step.effects):
+                return Refused(HttpRefusal.UNAVAILABLE, id, _RETRY)
+            connection = _connection(scope, session)
             settling = Settling(
                 self.engine, step, self.flight, session.id, lambda effect: self.performer.perform(effect, connection)
             )
@@ -157,6 +167,7 @@ class Router:
             await http.send_event(send, step.reply.encode(), last=True)
         else:
             await self._answer(send, form, step)
+        return None
 
     async def _wait(self, send: Send, form: Form, settling: Settling, session: Session) -> bool:
         """Wait for the effects, however long; whether the answer became a stream meanwhile."""
@@ -183,6 +194,13 @@ class Router:
         else:
             await http.start_events(send, extra)
             await http.send_event(send, reply.encode(), last=True)
+
+
+def _connection(scope: Scope, session: Session) -> Connection:
+    client = scope.get("client")
+    return Connection(
+        scope[CALLER_KEY], session.state, session.id, scope.get(REQUEST_ID_KEY, ""), client[0] if client else None
+    )
 
 
 def _request_id(payload: Payload) -> RequestId | None:

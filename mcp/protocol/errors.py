@@ -54,6 +54,8 @@ class HttpRefusal(enum.Enum):
     HARNESS_UNKNOWN = (400, "There is no harness with that id.")
     VERSION_UNKNOWN = (400, "The MCP-Protocol-Version header names a version that this server does not speak.")
     ORIGIN_FORBIDDEN = (403, "Requests from this Origin are not allowed. Add it to SUPERPI_ALLOWED_ORIGINS.")
+    UNAUTHENTICATED = (401, "Send a valid token as 'Authorization: Bearer <token>'.")
+    SCOPE_MISSING = (403, "This token has no mcp scope: it is good for administration alone.")
     HOST_MISSING = (400, "Send exactly one Host header.")
     HOST_FORBIDDEN = (421, "This server does not answer to that Host. Add it to SUPERPI_ALLOWED_HOSTS.")
     METHOD_NOT_ALLOWED = (405, "Use POST for messages and DELETE to end a session; no stream is opened on GET.")

@@ -1,0 +1,90 @@
+"""What is told of a tool call: its audit row, and its place in the metrics. Pure but for the two it tells.
+
+Arguments and results are never part of it, only their digest and their size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from auth.permissions import Deny
+from mcp.protocol.content import Audio, Image, Text, ToolResult
+from mcp.protocol.effects import CallTool
+from telemetry.audit import AuditRecord, AuditTrail, Decision, digest
+from telemetry.metrics import Metrics
+
+ACTION = "tools/call"
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What surrounds a call: whose it is and the request that it came in."""
+
+    principal: str
+    token: str | None
+    request_id: str
+    address: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorder:
+    """Tells the audit trail and the metrics of calls."""
+
+    trail: AuditTrail
+    metrics: Metrics
+
+    def refused(self, effect: CallTool, around: Circumstances, deny: Deny, seconds: float, *, changes: bool) -> None:
+        """The policy said no."""
+        self.metrics.refusal(deny.layer.value)
+        self.metrics.tool_call(effect.name, "refused", seconds)
+        self._tell(effect, around, Decision.REFUSED, f"{deny.layer.value}: {deny.reason}", seconds, None, changes)
+
+    def ended(
+        self, effect: CallTool, around: Circumstances, result: ToolResult | None, seconds: float, *, changes: bool
+    ) -> None:
+        """The call ran; `result` is None when it was cancelled or broke."""
+        failed = result is None or result.is_error
+        self.metrics.tool_call(effect.name, "cancelled" if result is None else "error" if failed else "ok", seconds)
+        reason = "cancelled or broken" if result is None else None
+        size = None if result is None else _size(result)
+        decision = Decision.FAILED if failed else Decision.ALLOWED
+        self._tell(effect, around, decision, reason, seconds, size, changes)
+
+    def _tell(
+        self,
+        effect: CallTool,
+        around: Circumstances,
+        decision: Decision,
+        reason: str | None,
+        seconds: float,
+        size: int | None,
+        changes: bool,  # noqa: FBT001 - private, and named at each call
+    ) -> None:
+        arguments_sha256, arguments_bytes = digest(effect.arguments)
+        record = AuditRecord(
+            request_id=around.request_id,
+            principal=around.principal,
+            action=ACTION,
+            object=effect.name,
+            decision=decision.value,
+            reason=reason,
+            token=around.token,
+            address=around.address,
+            duration_ms=round(seconds * 1000),
+            arguments_sha256=arguments_sha256,
+            arguments_bytes=arguments_bytes,
+            result_bytes=size,
+        )
+        self.trail.record(record, changes=changes)
+
+
+def _size(result: ToolResult) -> int:
+    """The characters of a result's text and pictures."""
+    size = 0
+    for block in result.content:
+        match block:
+            case Text():
+                size += len(block.text)
+            case Image() | Audio():
+                size += len(block.data)
+    return size
