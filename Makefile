@@ -1,5 +1,5 @@
 # The project's commands; `make` alone lists them. A machine needs only make and Python 3.11 or newer.
-# Everything is installed below .venv and .envs, from the hashed files in requirements/, and only when those changed.
+# Everything is installed below .venv and .venvs, from the hashed files in requirements/, and only when those changed.
 
 # The interpreter that the environments are made with.
 PYTHON ?= python3
@@ -10,14 +10,14 @@ ARGS ?=
 
 # uv installs in two seconds what takes pip twenty. Where none is on PATH, pip brings the pinned one; where uv fails, behind
 # a mirror that only pip is configured for, say, pip does the work.
-UV := $(or $(shell command -v uv 2>/dev/null),.envs/uv/bin/uv)
+UV := $(or $(shell command -v uv 2>/dev/null),.venvs/uv/bin/uv)
 PIP := .venv/bin/python -m pip --disable-pip-version-check --python
 install = $(UV) pip install --quiet --compile-bytecode --python $(1)/bin/python $(2) \
 	|| { echo "uv could not; trying pip ..." >&2; $(PIP) $(1)/bin/python install --quiet $(2); }
 
 RUN := .venv/.run
 DEV := .venv/.dev
-CLIENTS := .envs/client-python-2/.ready .envs/client-python-1/.ready
+CLIENTS := .venvs/client-python-2/.ready .venvs/client-python-1/.ready
 lock = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-annotate --custom-compile-command "make lock" $(ARGS)
 
@@ -33,7 +33,7 @@ install: $(RUN) ## Put the superpi command into .venv/bin
 serve: $(RUN) ## Serve this folder, or SUPERPI_WORKSPACE, over HTTP on loopback
 	@SUPERPI_WORKSPACE="$(SUPERPI_WORKSPACE)" .venv/bin/superpi serve $(ARGS)
 
-test: $(DEV) $(CLIENTS) .envs/run/.ready ## Run every test
+test: $(DEV) $(CLIENTS) .venvs/run/.ready ## Run every test
 	@.venv/bin/python -m pytest -n logical --maxprocesses 4 $(ARGS)
 
 check: $(DEV) ## Lint, format, types, import contracts and size caps, without changing a file
@@ -56,7 +56,7 @@ lock: | $(UV) ## Compile requirements/*.txt anew; ARGS=--upgrade takes newer ver
 	$(lock) requirements/uv.in -o requirements/uv.txt
 
 clean: ## Remove the environments and every cache; no workspace, no data
-	rm -rf .venv .envs dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venvs dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
@@ -65,9 +65,9 @@ clean: ## Remove the environments and every cache; no workspace, no data
 	@echo "Making .venv with $$($(PYTHON) --version) ..."
 	@$(PYTHON) -m venv --clear .venv
 
-.envs/uv/bin/uv: requirements/uv.txt | .venv/bin/python
-	@.venv/bin/python -m venv --clear --without-pip .envs/uv
-	@$(PIP) .envs/uv/bin/python install --quiet --no-deps --require-hashes -r $<
+.venvs/uv/bin/uv: requirements/uv.txt | .venv/bin/python
+	@.venv/bin/python -m venv --clear --without-pip .venvs/uv
+	@$(PIP) .venvs/uv/bin/python install --quiet --no-deps --require-hashes -r $<
 	@touch $@
 
 # The command alone: what it depends on, what builds it, and itself, linked to this folder.
@@ -83,8 +83,9 @@ $(DEV): $(RUN) requirements/dev.txt
 	@touch $@
 
 # Environments apart from .venv: the official SDK owns the import name mcp too, and the wheel is tried without the tools.
-.envs/%/.ready: requirements/%.txt | $(RUN)
-	@echo "Installing .envs/$* ..."
-	@.venv/bin/python -m venv --clear --without-pip .envs/$*
-	@$(call install,.envs/$*,--no-deps --require-hashes -r $<)
+# Not `.envs`: the server's own rules deny `.env*` to commands.
+.venvs/%/.ready: requirements/%.txt | $(RUN)
+	@echo "Installing .venvs/$* ..."
+	@.venv/bin/python -m venv --clear --without-pip .venvs/$*
+	@$(call install,.venvs/$*,--no-deps --require-hashes -r $<)
 	@touch $@
