@@ -10,7 +10,9 @@ def environment(name: str) -> Path:
     """The folder of an environment; fails with the command that makes it when it is missing."""
     folder = ROOT / ".venvs" / name
     if not (folder / ".ready").exists():
-        raise AssertionError(f".venvs/{name} is missing: run 'make .venvs/{name}/.ready', or 'make test', which makes it")
+        raise AssertionError(
+            f".venvs/{name} is missing: run 'make .venvs/{name}/.ready', or 'make test', which makes it"
+        )
     return folder
 
 
