@@ -27,7 +27,7 @@ from mcp.protocol.engine import Engine
 from mcp.protocol.offer import ServerInfo
 from mcp.sessions import SessionStore
 from mcp.workspace.paths import Workspace
-from mcp.workspace.shell import Shell, probe_shell
+from mcp.workspace.shell import SandboxStep, Shell, probe_shell
 
 _log: Final = logging.getLogger("superpi.start")
 
@@ -98,8 +98,14 @@ def _harnesses(settings: Settings) -> tuple[registry.Registry, Harness]:
 
 
 def _shell(settings: Settings, *, local: bool) -> Shell:
-    shell = probe_shell(settings.limits, allow_unsandboxed=settings.sandbox == "off", local=local)
-    _log.info("sandbox: %s. %s", shell.step.value, shell.why)
+    shell = probe_shell(
+        settings.limits,
+        allow_unsandboxed=settings.sandbox == "off",
+        local=local,
+        private=(settings.data_dir,),
+    )
+    bare = shell.step in (SandboxStep.UNSANDBOXED, SandboxStep.UNAVAILABLE)
+    _log.log(logging.WARNING if bare else logging.INFO, "sandbox: %s. %s", shell.step.value, shell.why)
     return shell
 
 
