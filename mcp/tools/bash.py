@@ -13,7 +13,7 @@ from mcp.faults import Fault
 from mcp.limits import Limits
 from mcp.protocol.content import Text, ToolResult
 from mcp.protocol.offer import ToolAnnotations, ToolSpec
-from mcp.tools.arguments import with_whole_numbers
+from mcp.tools.arguments import tolerating
 from mcp.tools.base import Tool, ToolContext
 from mcp.tools.refusal import refusal_result
 from mcp.tools.results import failed, succeeded
@@ -193,4 +193,4 @@ def _signal(code: int) -> str:
         return ""
 
 
-TOOL: Final = Tool(SPEC, Need.EXECUTE, run, with_whole_numbers("timeout"))
+TOOL: Final = Tool(SPEC, Need.EXECUTE, run, tolerating(whole=("timeout",)))

@@ -13,6 +13,7 @@ from mcp.faults import Fault
 from mcp.limits import Limits
 from mcp.protocol.content import ToolResult
 from mcp.protocol.offer import ToolAnnotations, ToolSpec
+from mcp.tools.arguments import tolerating
 from mcp.tools.base import Tool, ToolContext
 from mcp.tools.results import failed, succeeded
 from mcp.workspace.search import Folder, as_folder, list_files, printable, valid
@@ -185,4 +186,4 @@ def _nothing(policy: Policy, folder: Folder, pattern: str, where: str, halt: Hal
     return f"{sentence} In another letter case there is: {', '.join(map(printable, other.paths))}."
 
 
-TOOL: Final = Tool(spec=SPEC, need=Need.READ, run=run)
+TOOL: Final = Tool(spec=SPEC, need=Need.READ, run=run, normalize=tolerating(whole=("limit",), blank=("path",)))

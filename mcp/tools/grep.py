@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from auth.permissions import Allow, Decision, Deny, Need, Policy, decide_path, denied_globs
@@ -16,7 +17,8 @@ from mcp.faults import Fault
 from mcp.limits import Limits
 from mcp.protocol.content import ToolResult
 from mcp.protocol.offer import ToolAnnotations, ToolSpec
-from mcp.tools.base import Tool, ToolContext, as_sent
+from mcp.tools.arguments import tolerating
+from mcp.tools.base import Tool, ToolContext
 from mcp.tools.grep_answer import MOST_MATCHES, NAME, ONE_LINE, SEARCH_SHARE, Asked, Found, result, structured
 from mcp.tools.results import failed, succeeded
 from mcp.workspace.paths import Located
@@ -132,9 +134,10 @@ SPEC: Final = ToolSpec(
 )
 
 
-def normalize(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`ignoreCase` is the name that other agents give `ignore_case`."""
-    return {"ignore_case" if name == "ignoreCase" else name: value for name, value in as_sent(arguments).items()}
+#: `ignoreCase` is the name that other agents give `ignore_case`.
+normalize: Final = tolerating(
+    whole=("context", "limit"), blank=("path", "glob"), renamed=MappingProxyType({"ignoreCase": "ignore_case"})
+)
 
 
 @functools.lru_cache(maxsize=_DECISIONS)

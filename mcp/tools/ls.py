@@ -15,6 +15,7 @@ from mcp.faults import Fault
 from mcp.limits import Limits
 from mcp.protocol.content import ToolResult
 from mcp.protocol.offer import ToolAnnotations, ToolSpec
+from mcp.tools.arguments import tolerating
 from mcp.tools.base import Tool, ToolContext
 from mcp.tools.results import failed, succeeded
 from mcp.workspace.paths import Located
@@ -180,4 +181,4 @@ def _shown(contents: Contents, where: str, limits: Limits) -> ToolResult:
     )
 
 
-TOOL: Final = Tool(spec=SPEC, need=Need.READ, run=run)
+TOOL: Final = Tool(spec=SPEC, need=Need.READ, run=run, normalize=tolerating(whole=("limit",), blank=("path",)))

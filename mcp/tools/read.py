@@ -14,7 +14,7 @@ from mcp.faults import Fault
 from mcp.limits import Limits
 from mcp.protocol.content import Image, ToolResult
 from mcp.protocol.offer import ToolAnnotations, ToolSpec
-from mcp.tools.arguments import with_whole_numbers
+from mcp.tools.arguments import tolerating
 from mcp.tools.base import Tool, ToolContext
 from mcp.tools.results import failed, succeeded
 from mcp.workspace.complaints import failed_open, shown
@@ -185,5 +185,5 @@ TOOL: Final = Tool(
     ),
     need=Need.READ,
     run=run,
-    normalize=with_whole_numbers("offset", "limit"),
+    normalize=tolerating(whole=("offset", "limit")),
 )
