@@ -66,8 +66,11 @@ def prepare(url: URL, patience: float) -> None:
 
 
 def exists(url: URL) -> bool:
-    """Whether there may be a database to ask; looks without making one."""
-    return sqlite.file_of(url).exists()
+    """Whether there may be a database to ask; looks without making one. Raises StoreUnavailable."""
+    try:
+        return sqlite.file_of(url).exists()
+    except OSError as error:
+        raise StoreUnavailable(f"The database {name_of(url)} cannot be opened: {error.strerror}.") from error
 
 
 def looking(url: URL) -> Engine:
