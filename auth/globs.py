@@ -62,6 +62,11 @@ def rooted(pattern: str) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(glob for text in alternatives for glob in _root(text)))
 
 
+def literal(path: str) -> str:
+    """A pattern for exactly this path: what patterns give a meaning to stands for itself in brackets."""
+    return re.sub(r"[*?\[\]{}]", lambda found: f"[{found[0]}]", path)
+
+
 def names(pattern: str, path: str) -> bool:
     """Whether the pattern names exactly this path, in this case; Unicode composition does not matter."""
     return any(spans(_exact(glob), _split(unicodedata.normalize("NFC", path))) for glob in rooted(pattern) or ())

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from auth import globs
+from auth.permissions import Effect, Layer, Rule
 from gateway.lifecycle import Lifecycle
 from gateway.settings import Settings, SettingsError
 from gateway.store.conversations import SqlConversations
@@ -63,9 +65,11 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
         raise StoreUnavailable(explain(standing))
     database = open_database(settings.database_url)
     session_store = SqlSessions(database)
+    flight = Flight()
     sessions = Sessions(
         session_store,
         _utc_now,
+        busy=flight.busy,
         idle=timedelta(seconds=settings.session_idle_seconds),
         most=settings.sessions_per_principal,
     )
@@ -78,10 +82,11 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
         limits=settings.limits,
         conversations=SqlConversations(database),
         remote_mode=settings.remote_mode,
+        rules=_own_rules(settings),
     )
     key = await SqlKeys(database).signing_key("cursor")
     engine = Engine(offer_of(catalogue, _server()), (key,))
-    return Services(settings, engine, performer, sessions, session_store, Lifecycle(sessions, Flight()), database)
+    return Services(settings, engine, performer, sessions, session_store, Lifecycle(sessions, flight), database)
 
 
 def _harnesses(settings: Settings) -> tuple[registry.Registry, Harness]:
@@ -95,6 +100,23 @@ def _harnesses(settings: Settings) -> tuple[registry.Registry, Harness]:
         known = ", ".join(harnesses.ids)
         raise SettingsError(f"SUPERPI_HARNESS: there is no harness {settings.harness!r}; there are {known}")
     return harnesses, default
+
+
+def _own_rules(settings: Settings) -> tuple[Rule, ...]:
+    """What keeps the server's own data out of reach where it lies inside the workspace or an extra root.
+
+    Raises SettingsError where it lies in the workspace folder itself, among the files that are worked on.
+    """
+    data = settings.data_dir.expanduser().resolve()
+    rules: list[Rule] = []
+    for root in settings.workspace:
+        if data == root:
+            raise SettingsError("SUPERPI_DATA_DIR: it is the workspace itself; name a folder of its own")
+        if data.is_relative_to(root):
+            path = data if root != settings.workspace[0] else data.relative_to(root)
+            match = f"/{globs.literal(path.as_posix().lstrip('/'))}/**"
+            rules += [Rule(tool, match, Effect.DENY, Layer.BUILT_IN) for tool in ("read", "write", "find", "ls")]
+    return tuple(rules)
 
 
 def _shell(settings: Settings, *, local: bool) -> Shell:

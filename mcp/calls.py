@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 from auth.caller import Caller, Transport
-from auth.permissions import Cap, Deny, Layer, Mode, Need, Policy, decide_tool
+from auth.permissions import Cap, Deny, Layer, Mode, Need, Policy, Rule, decide_tool
 from mcp.conversations import ConversationStore
 from mcp.faults import Fault
 from mcp.harness.definition import Harness
@@ -62,9 +62,20 @@ class Connection:
     session: str | None = None
 
 
+def _removed(id: str) -> Harness:
+    """What stands for a harness that a stored session names and the team has removed: it may do nothing.
+
+    The default could allow what the removed one denied.
+    """
+    return Harness(id, id, "This harness was removed.", frozenset(), Mode.READ_ONLY, "", "")
+
+
 @dataclass(frozen=True, slots=True)
 class Performer:
-    """Everything that effects need. `remote_mode` caps callers over HTTP; stdio is the machine's own user."""
+    """Everything that effects need.
+
+    `remote_mode` caps callers over HTTP; stdio is the machine's own user. `rules` bind every harness.
+    """
 
     tools: Mapping[str, Tool]
     harnesses: Registry
@@ -74,6 +85,7 @@ class Performer:
     limits: Limits
     conversations: ConversationStore
     remote_mode: Mode
+    rules: tuple[Rule, ...] = ()
 
     async def perform(self, effect: Effect, connection: Connection) -> Value:
         """Perform one effect. Never raises but for cancellation."""
@@ -106,12 +118,13 @@ class Performer:
     def policy(self, connection: Connection) -> Policy:
         """The permission policy of a connection's direct calls."""
         remote = connection.caller.transport is Transport.HTTP
-        return self.harness(connection).policy((Cap(Layer.REMOTE, self.remote_mode),) if remote else ())
+        return self.harness(connection).policy((Cap(Layer.REMOTE, self.remote_mode),) if remote else (), self.rules)
 
     def harness(self, connection: Connection) -> Harness:
         """The harness of a connection: its session's, else the configured one."""
-        # A team may have removed a harness that a stored session still names.
-        return self.harnesses.get(connection.state.harness) or self.default_harness
+        if not connection.state.harness:
+            return self.default_harness
+        return self.harnesses.get(connection.state.harness) or _removed(connection.state.harness)
 
     async def _call(self, effect: CallTool, connection: Connection) -> ToolResult:
         tool = self.tools[effect.name]
