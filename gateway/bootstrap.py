@@ -59,7 +59,7 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
     operator has to mend, StoreUnavailable for a database that cannot be used.
     """
     harnesses, default = _harnesses(settings)
-    catalogue = catalogue or standard_catalogue(harnesses)
+    catalogue = catalogue or standard_catalogue(harnesses, settings.limits)
     standing = migrate(settings.database_url)
     if isinstance(standing, Newer):
         raise StoreUnavailable(explain(standing))
