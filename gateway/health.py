@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+import logging
+from typing import Final
+
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
 from gateway.bootstrap import Services
 from gateway.store.faults import StoreUnavailable
+
+_log: Final = logging.getLogger("superpi.health")
 
 
 class Health(BaseModel):
@@ -20,7 +25,7 @@ class Health(BaseModel):
 class Readiness(Health):
     """What `/readyz` answers."""
 
-    store: str = Field(description="ok, or what is wrong with the database")
+    store: str = Field(description="ok, or unavailable; the log says why")
     sandbox: str = Field(description="the sandbox that commands run in")
     sandbox_detail: str = Field(description="what that sandbox gives and lacks, in a sentence")
 
@@ -42,7 +47,9 @@ def health_routes(services: Services) -> APIRouter:
         try:
             await services.session_store.count()
         except StoreUnavailable as error:
-            store = str(error)
+            # Anybody may ask, so the words that name the database go to the log alone.
+            _log.warning("not ready: %s", error)
+            store = "unavailable"
         status = "draining" if services.lifecycle.draining else "ok" if store == "ok" else "the database is away"
         if status != "ok":
             response.status_code = 503

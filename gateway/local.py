@@ -16,7 +16,8 @@ async def serve_stdio(settings: Settings, lines: Lines) -> None:
     services = await build(settings, local=True)
     try:
         connection = Stdio(services.engine, services.performer, lines, principal=ANONYMOUS, harness=settings.harness)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, connection.stop)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, connection.stop)
         await connection.serve()
     finally:
         await services.close()

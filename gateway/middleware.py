@@ -6,6 +6,7 @@ the headers that every answer carries, and turns what fails into an answer witho
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import secrets
@@ -61,7 +62,7 @@ class Edge:
             return
         origins = http.header_values(scope, b"origin")
         if (refused := self._misdirected(scope, origins)) is None and origins:
-            if scope["method"] == "OPTIONS":
+            if _is_preflight(scope):
                 answer.extra += preflight_headers(origins[0])
                 await http.send_empty(answer, 204)
                 return
@@ -108,6 +109,9 @@ class Edge:
         except StoreUnavailable as error:
             _log.warning("the store is unavailable: %s", error, extra={"request_id": answer.id})
             await answer.fail(HttpRefusal.UNAVAILABLE, _RETRY)
+        except asyncio.CancelledError:
+            # Only the end of the process cancels a request.
+            await answer.fail(HttpRefusal.DRAINING, _RETRY)
         except Exception:  # noqa: BLE001 - the last line: logged, and answered without internals
             _log.exception("a request failed", extra={"request_id": answer.id, "path": scope["path"]})
             await answer.fail(HttpRefusal.INTERNAL, ())
@@ -139,6 +143,10 @@ class _Answer:
         error = {"code": refusal.status, "message": refusal.message, "data": {"requestId": self.id}}
         body = codec.encode({"jsonrpc": "2.0", "error": error})
         await http.send_json(self, refusal.status, body, headers)
+
+
+def _is_preflight(scope: Scope) -> bool:
+    return scope["method"] == "OPTIONS" and bool(http.header_values(scope, b"access-control-request-method"))
 
 
 def _request_id(scope: Scope) -> str:

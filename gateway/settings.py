@@ -174,4 +174,4 @@ def variables() -> dict[str, tuple[str, Any]]:
 
 def _sentence(fault: Any) -> str:
     variable = PREFIX + _NESTED.join(str(step).upper() for step in fault["loc"] if not isinstance(step, int))
-    return f"{variable}: {fault['msg']}"
+    return f"{variable}: {fault['msg'].removeprefix('Value error, ')}"

@@ -24,9 +24,13 @@ def argument_check(tool: Tool) -> ArgumentCheck:
 
     def check(arguments: Mapping[str, Any]) -> Accepted | Rejected:
         normal = normalize(arguments)
-        if validator.is_valid(normal):
-            return Accepted(normal)
-        faults = [_sentence(error) for error in validator.iter_errors(normal)]
+        try:
+            if validator.is_valid(normal):
+                return Accepted(normal)
+            faults = [_sentence(error) for error in validator.iter_errors(normal)]
+        except ValueError:
+            # The validator's own bound on depth; nothing that any schema here describes comes near it.
+            return Rejected(("the arguments are nested too deeply",))
         return Rejected(tuple(faults[:_MOST_FAULTS]))
 
     return check

@@ -17,7 +17,7 @@ from typing import Final, assert_never
 
 from auth import scopes
 from auth.caller import Caller, Transport
-from auth.permissions import Cap, Deny, Layer, Mode, Need, Policy, decide_tool
+from auth.permissions import Cap, Deny, Layer, Mode, Need, Policy, Rule, decide_tool
 from mcp.conversations import ConversationStore
 from mcp.faults import Fault
 from mcp.harness.definition import Harness
@@ -67,12 +67,20 @@ class Connection:
     address: str | None = None
 
 
+def _removed(id: str) -> Harness:
+    """What stands for a harness that a stored session names and the team has removed: it may do nothing.
+
+    The default could allow what the removed one denied.
+    """
+    return Harness(id, id, "This harness was removed.", frozenset(), Mode.READ_ONLY, "", "")
+
+
 @dataclass(frozen=True, slots=True)
 class Performer:
     """Everything that effects need.
 
     Callers over HTTP are capped: those with a token by `remote_mode` and their scopes, those without by
-    `anonymous_mode`. Over stdio the caller is the machine's own user.
+    `anonymous_mode`. Over stdio the caller is the machine's own user. `rules` bind every harness.
     """
 
     tools: Mapping[str, Tool]
@@ -85,6 +93,7 @@ class Performer:
     remote_mode: Mode
     anonymous_mode: Mode
     recorder: Recorder
+    rules: tuple[Rule, ...] = ()
 
     async def perform(self, effect: Effect, connection: Connection) -> Value:
         """Perform one effect. Never raises but for cancellation."""
@@ -116,7 +125,7 @@ class Performer:
 
     def policy(self, connection: Connection) -> Policy:
         """The permission policy of a connection's direct calls."""
-        return self.harness(connection).policy(self._caps(connection.caller))
+        return self.harness(connection).policy(self._caps(connection.caller), self.rules)
 
     def _caps(self, caller: Caller) -> tuple[Cap, ...]:
         if caller.transport is Transport.STDIO:
@@ -129,8 +138,9 @@ class Performer:
 
     def harness(self, connection: Connection) -> Harness:
         """The harness of a connection: its session's, else the configured one."""
-        # A team may have removed a harness that a stored session still names.
-        return self.harnesses.get(connection.state.harness) or self.default_harness
+        if not connection.state.harness:
+            return self.default_harness
+        return self.harnesses.get(connection.state.harness) or _removed(connection.state.harness)
 
     async def may_begin(self, effects: Sequence[Effect]) -> bool:
         """Whether these may be performed now: those that change things wait for room in the audit trail first."""

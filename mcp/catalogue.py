@@ -7,14 +7,15 @@ from typing import Final
 
 from mcp.arguments import argument_check
 from mcp.harness.registry import Registry
+from mcp.limits import Limits
 from mcp.prompts import prompt_specs
 from mcp.protocol.offer import Offer, PromptSpec, ResourceSpec, ServerInfo, TemplateSpec, ToolSpec
 from mcp.resources import RESOURCES, TEMPLATES
 from mcp.tools import bash, edit, find, grep, ls, read, write
 from mcp.tools.base import Tool
 
-#: The workspace tools, in the order in which they are listed.
-TOOLS: Final[tuple[Tool, ...]] = (read.TOOL, write.TOOL, edit.TOOL, bash.TOOL, grep.TOOL, find.TOOL, ls.TOOL)
+#: The modules of the workspace tools, in the order in which they are listed.
+_MODULES: Final = (read, write, edit, bash, grep, find, ls)
 
 #: What a host may tell its model about the server as a whole.
 INSTRUCTIONS: Final = (
@@ -35,14 +36,15 @@ class Catalogue:
     templates: tuple[TemplateSpec, ...]
 
 
-def standard_catalogue(harnesses: Registry) -> Catalogue:
-    """The product's own catalogue, with a prompt for each harness."""
-    return Catalogue(TOOLS, prompt_specs(harnesses), RESOURCES, TEMPLATES)
+def standard_catalogue(harnesses: Registry, limits: Limits) -> Catalogue:
+    """The product's own catalogue, with a prompt for each harness; its schemas name these limits."""
+    tools = tuple(module.tool(limits) for module in _MODULES)
+    return Catalogue(tools, prompt_specs(harnesses), RESOURCES, TEMPLATES)
 
 
-def tool_definitions() -> tuple[ToolSpec, ...]:
+def tool_definitions(limits: Limits) -> tuple[ToolSpec, ...]:
     """The tools as data, in the order in which they are listed."""
-    return tuple(tool.spec for tool in TOOLS)
+    return tuple(module.tool(limits).spec for module in _MODULES)
 
 
 def offer_of(catalogue: Catalogue, server: ServerInfo) -> Offer:

@@ -33,8 +33,8 @@ class Refused:
 
 
 def header_values(scope: Scope, name: bytes) -> list[str]:
-    """Every value of a request header, in order; `name` in lower case."""
-    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+    """Every value of a request header, in order, without the blanks around it (RFC 9110); `name` in lower case."""
+    return [value.decode("latin-1").strip(" \t") for key, value in scope["headers"] if key == name]
 
 
 def only_header(scope: Scope, name: bytes) -> str | None:

@@ -18,8 +18,10 @@ from auth.changes import Change, Subject
 from mcp.protocol.state import State
 from mcp.sessions import Session, SessionStore
 
-#: How old a stored `last_seen` may grow while its session is in use.
+#: How old a stored `last_seen` may grow while its session is in use, unless sessions end sooner than that.
 TOUCH_AFTER: Final = timedelta(seconds=60)
+#: How long rows of expired sessions stay, so that no process sweeps one whose use another has yet to write.
+SWEEP_MARGIN: Final = timedelta(minutes=3)
 _ID_BYTES: Final = 32
 _LONGEST_ID: Final = 128
 
@@ -32,26 +34,30 @@ class _Warm:
     seen: datetime
     stored: datetime
 
-    @property
-    def is_stale(self) -> bool:
-        """Whether the store has fallen behind by more than it may."""
-        return self.seen - self.stored >= TOUCH_AFTER
-
 
 class Sessions:
     """The sessions of one process over a store that all processes share. For use on one event loop.
 
-    `idle` ends a session that long after it was last used; `most` bounds the sessions of a principal; `warm`
-    bounds how many are kept in memory.
+    `idle` ends a session that long after it was last used; a call that runs (`busy`, by session id) is use. `most`
+    bounds the sessions of a principal; `warm` bounds how many are kept in memory.
     """
 
     def __init__(
-        self, store: SessionStore, now: Callable[[], datetime], *, idle: timedelta, most: int, warm: int = 1024
+        self,
+        store: SessionStore,
+        now: Callable[[], datetime],
+        *,
+        idle: timedelta,
+        most: int,
+        busy: Callable[[str], bool] = lambda _id: False,
+        warm: int = 1024,
     ) -> None:
         self._store = store
         self._now = now
         self._idle = idle
+        self._touch_after = min(TOUCH_AFTER, idle / 2)
         self._most = most
+        self._busy = busy
         self._most_warm = warm
         self._warm: OrderedDict[str, _Warm] = OrderedDict()
         self._owed: dict[str, datetime] = {}
@@ -61,6 +67,8 @@ class Sessions:
         """Begin a session for a connection whose `initialize` succeeded; it is stored when this returns."""
         now = self._now()
         session = Session(secrets.token_urlsafe(_ID_BYTES), state, now, now)
+        # The store ends the idlest beyond the cap, so it has to know which ones are in use.
+        await self._touch(self._used_since_stored(state.principal))
         for ended in await self._store.open(session, most=self._most):
             self._forget(ended)
         self._keep(session)
@@ -74,7 +82,7 @@ class Sessions:
         if warm is None or warm.session.principal != principal:
             return None
         now = self._now()
-        if warm.seen + self._idle < now:
+        if warm.seen + self._idle < now and not self._busy(id):
             await self._end(id)
             return None
         warm.seen = now
@@ -90,17 +98,9 @@ class Sessions:
             warm.session = replace(warm.session, state=state)
         await self._store.save(session.id, state)
 
-    async def end(self, id: str, principal: str) -> bool:
-        """End the principal's session; False when there is none."""
-        if await self.find(id, principal) is None:
-            return False
-        return await self._end(id)
-
-    def used(self, id: str) -> None:
-        """Count a call that still runs as use of its session."""
-        warm = self._warm.get(id)
-        if warm is not None:
-            warm.seen = self._now()
+    async def end(self, session: Session) -> None:
+        """End a session, as its principal asked."""
+        await self._end(session.id)
 
     def hear(self, change: Change | None) -> None:
         """Forget what ended elsewhere; everything when that is in doubt."""
@@ -114,21 +114,42 @@ class Sessions:
     async def tidy(self) -> None:
         """Write what use moved forward, forget what fell idle, and end what expired. Called about once a minute."""
         now = self._now()
-        await self._touch({id: warm for id, warm in self._warm.items() if warm.is_stale})
-        for id in [id for id, warm in self._warm.items() if now - warm.seen >= TOUCH_AFTER]:
+        for id, warm in self._warm.items():
+            if self._busy(id):
+                warm.seen = now
+        due = now - self._idle
+        await self._touch(
+            {id: warm for id, warm in self._warm.items() if self._is_stale(warm) or warm.stored <= due < warm.seen}
+        )
+        for id in [id for id, warm in self._warm.items() if now - warm.seen >= self._touch_after]:
             del self._warm[id]
-        await self._store.sweep(now - self._idle)
+        await self._store.sweep(due - min(SWEEP_MARGIN, self._idle))
 
     async def flush(self) -> None:
         """Write every use that the store does not know yet. Called on the way out."""
-        await self._touch({id: warm for id, warm in self._warm.items() if warm.seen > warm.stored})
+        await self._touch(self._used_since_stored())
+
+    def _used_since_stored(self, principal: str | None = None) -> dict[str, _Warm]:
+        return {
+            id: warm
+            for id, warm in self._warm.items()
+            if warm.seen > warm.stored and principal in (None, warm.session.principal)
+        }
+
+    def _is_stale(self, warm: _Warm) -> bool:
+        """Whether the store has fallen behind by more than it may."""
+        return warm.seen - warm.stored >= self._touch_after
 
     async def _touch(self, warm: dict[str, _Warm]) -> None:
-        seen = self._owed | {id: entry.seen for id, entry in warm.items()}
-        self._owed = {}
+        owed, self._owed = self._owed, {}
+        seen = owed | {id: entry.seen for id, entry in warm.items()}
         if not seen:
             return
-        await self._store.touch(seen)
+        try:
+            await self._store.touch(seen)
+        except BaseException:
+            self._owed = owed | self._owed
+            raise
         for id, entry in warm.items():
             entry.stored = seen[id]
 
@@ -158,7 +179,7 @@ class Sessions:
     def _evict(self, id: str) -> None:
         """Let a session that lives leave memory; the use that the store does not know of is still owed to it."""
         evicted = self._warm.pop(id)
-        if evicted.is_stale:
+        if self._is_stale(evicted):
             self._owed[id] = evicted.seen
 
     def _keep(self, session: Session) -> _Warm:

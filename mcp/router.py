@@ -35,7 +35,7 @@ from mcp.protocol.effects import CancelRequested, Opened
 from mcp.protocol.engine import Engine, Step
 from mcp.protocol.errors import HttpRefusal, http_status
 from mcp.protocol.state import State
-from mcp.protocol.wire import Batch, Malformed, Payload, Request, RequestId, Single, parse
+from mcp.protocol.wire import Batch, Malformed, Payload, Reply, Request, RequestId, Response, Single, parse
 from mcp.sessions import Session
 from mcp.settling import Settling
 
@@ -46,6 +46,8 @@ CALLER_KEY: Final = "superpi.caller"
 #: Where the gateway puts the id of a request.
 REQUEST_ID_KEY: Final = "superpi.request_id"
 _RETRY: Final = ((b"retry-after", b"2"), (b"connection", b"close"))
+#: The rest of a body that was not read is not the next request.
+_CLOSE: Final = ((b"connection", b"close"),)
 OK: Final = 200
 _ALLOW: Final = ((b"allow", b"POST, DELETE"),)
 #: Bodies above this are parsed in a thread, so that a large one does not hold up everybody else.
@@ -83,7 +85,7 @@ class Router:
         session = await self._session(scope)
         if isinstance(session, HttpRefusal):
             return Refused(session)
-        await self.sessions.end(session.id, session.principal)
+        await self.sessions.end(session)
         self.flight.cancel_all(session.id)
         await http.send_empty(send, 200)
         return None
@@ -94,14 +96,16 @@ class Router:
         if payload is None:
             return None
         if isinstance(payload, HttpRefusal):
-            return Refused(payload)
+            return Refused(payload, headers=_CLOSE)
         id = _request_id(payload)
         if self.draining() and _has_request(payload):
             return Refused(HttpRefusal.DRAINING, id, _RETRY)
         if not _version_is_known(scope):
             return Refused(HttpRefusal.VERSION_UNKNOWN, id)
-        if _is_unreadable(payload):
-            await self._answer(send, form, self.engine.receive(payload, State()))
+        if isinstance(payload, Single) and isinstance(payload.message, Malformed):
+            refusal = payload.message.refusal
+            body = Reply((Response(id, refusal),)).encode()
+            await http.send_json(send, http_status(refusal.reason), body)
             return None
         if _is_initialize(payload):
             return await self._initialize(scope, send, form, payload)
@@ -129,7 +133,7 @@ class Router:
 
     async def _initialize(self, scope: Scope, send: Send, form: Form, payload: Payload) -> Refused | None:
         harness = _harness(scope)
-        if harness and self.performer.harnesses.get(harness) is None:
+        if harness is None or (harness and self.performer.harnesses.get(harness) is None):
             return Refused(HttpRefusal.HARNESS_UNKNOWN, _request_id(payload))
         caller: Caller = scope[CALLER_KEY]
         step = self.engine.receive(payload, State(principal=caller.principal, harness=harness))
@@ -160,7 +164,7 @@ class Router:
             settling = Settling(
                 self.engine, step, self.flight, session.id, lambda effect: self.performer.perform(effect, connection)
             )
-            streaming = await self._wait(send, form, settling, session)
+            streaming = await self._wait(send, form, settling)
             step = settling.finish(owed=True)
         await self.sessions.save(session, step.state)
         if streaming and step.reply is not None:
@@ -169,12 +173,11 @@ class Router:
             await self._answer(send, form, step)
         return None
 
-    async def _wait(self, send: Send, form: Form, settling: Settling, session: Session) -> bool:
+    async def _wait(self, send: Send, form: Form, settling: Settling) -> bool:
         """Wait for the effects, however long; whether the answer became a stream meanwhile."""
         streaming = False
         patience = self.limits.stream_after
         while not await settling.wait(patience):
-            self.sessions.used(session.id)
             patience = self.limits.keep_alive
             if Form.EVENTS in form:
                 if not streaming:
@@ -217,10 +220,6 @@ def _has_request(payload: Payload) -> bool:
     return any(isinstance(message, Request) for message in messages)
 
 
-def _is_unreadable(payload: Payload) -> bool:
-    return isinstance(payload, Single) and isinstance(payload.message, Malformed)
-
-
 def _is_initialize(payload: Payload) -> bool:
     return (
         isinstance(payload, Single) and isinstance(payload.message, Request) and payload.message.method == "initialize"
@@ -233,6 +232,9 @@ def _version_is_known(scope: Scope) -> bool:
     return not values or (len(values) == 1 and revisions.by_name(values[0]) is not None)
 
 
-def _harness(scope: Scope) -> str:
-    values = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True).get("harness", [])
-    return values[-1] if values else ""
+def _harness(scope: Scope) -> str | None:
+    """The harness that the query asks for, empty for none; None when it does not name exactly one."""
+    values = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True).get("harness")
+    if values is None:
+        return ""
+    return values[0] if len(values) == 1 and values[0] else None

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import secrets
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Final
+from typing import Final
 
 from auth.caller import Caller, Transport
 from mcp.calls import Connection, Performer
@@ -28,8 +29,9 @@ from mcp.settling import Settling
 
 _log: Final = logging.getLogger("superpi.stdio")
 
-#: The one connection that a process on stdio has, as the name under which its calls are kept.
-_CONNECTION: Final = "stdio"
+_CHUNK_BYTES: Final = 65_536
+#: Lines that may wait to be taken; then the host is left to wait.
+_MOST_WAITING: Final = 64
 #: How long calls may still run after the end of input, in seconds: enough for a script that pipes a few requests.
 _GRACE_SECONDS: Final = 1.0
 _KILL_SECONDS: Final = 5.0
@@ -37,9 +39,9 @@ _KILL_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Where messages come from and go to. `longest` bounds a line, in bytes."""
+    """Where messages come from and go to: `read` gives some bytes, none at the end; `longest` bounds a line's bytes."""
 
-    source: IO[bytes]
+    read: Callable[[], bytes]
     write: Callable[[bytes], None]
     longest: int
 
@@ -54,7 +56,9 @@ def claim_stdout(longest: int) -> Lines:
         while rest:
             rest = rest[os.write(private, rest) :]
 
-    return Lines(sys.stdin.buffer, write, longest)
+    # The file descriptor itself: a buffered reader is locked while its thread waits, which ends Python badly.
+    source = sys.stdin.fileno()
+    return Lines(lambda: os.read(source, _CHUNK_BYTES), write, longest)
 
 
 class Stdio:
@@ -66,16 +70,20 @@ class Stdio:
         self._lines = lines
         self._caller = Caller(principal, Transport.STDIO)
         self._state = State(principal=principal, harness=harness)
+        # What this connection is called where its calls and its conversations are kept.
+        self._name = secrets.token_urlsafe(16)
         self._arrived: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._room = threading.Semaphore(_MOST_WAITING)
         self._flight = Flight()
         self._answering: set[asyncio.Task[None]] = set()
 
     async def serve(self) -> None:
         """Answer lines until the end of input or of whoever reads the answers."""
-        _start_reader(self._lines, asyncio.get_running_loop(), self._arrived)
+        self._start_reader(asyncio.get_running_loop())
         try:
             while (line := await self._arrived.get()) is not None:
-                self._take(line)
+                self._room.release()
+                self._guarded(line)
         except BrokenPipeError:
             _log.info("the host closed the pipe")
         await self._end()
@@ -83,6 +91,18 @@ class Stdio:
     def stop(self) -> None:
         """End as at the end of input, once what arrived before is taken."""
         self._arrived.put_nowait(None)
+
+    def _guarded(self, line: bytes) -> None:
+        """Take a line; a bug in doing so costs that line its answer, and the host nothing else."""
+        try:
+            self._take(line)
+        except BrokenPipeError:
+            raise
+        except Exception:  # noqa: BLE001 - logged, and answered without internals
+            reference = secrets.token_hex(4)
+            _log.exception("a line failed", extra={"reference": reference})
+            refusal = Refusal(Reason.INTERNAL_ERROR, f"Internal error; the server's log has it under {reference}")
+            self._write(Reply((Response(None, refusal),)))
 
     def _take(self, line: bytes) -> None:
         if not line.strip():
@@ -98,7 +118,7 @@ class Stdio:
                 case Opened(requested, revision):
                     _log.debug("initialize asked for %r, agreed on %s", requested[:64], revision.value)
                 case CancelRequested(request_id):
-                    self._flight.cancel(_CONNECTION, request_id)
+                    self._flight.cancel(self._name, request_id)
         if step.effects:
             task = asyncio.get_running_loop().create_task(self._settle(step))
             self._answering.add(task)
@@ -107,12 +127,12 @@ class Stdio:
             self._write(step.reply)
 
     async def _settle(self, step: Step) -> None:
-        connection = Connection(self._caller, step.state)
+        connection = Connection(self._caller, step.state, self._name)
         settling = Settling(
             self._engine,
             step,
             self._flight,
-            _CONNECTION,
+            self._name,
             lambda effect: self._performer.perform(effect, connection),
         )
         await settling.wait()
@@ -131,21 +151,32 @@ class Stdio:
         if self._answering:
             await asyncio.wait(self._answering, timeout=_KILL_SECONDS)
 
+    def _start_reader(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Read in a thread of its own: stdin may be a file, a pipe or a terminal, and only a thread reads all."""
 
-def _start_reader(lines: Lines, loop: asyncio.AbstractEventLoop, arrived: asyncio.Queue[bytes | None]) -> None:
-    """Read lines in a thread of their own: stdin may be a file, a pipe or a terminal, and only a thread reads all.
+        def read() -> None:
+            # The loop is closed before this daemon thread ends when the process is told to stop first.
+            with suppress(RuntimeError):
+                for line in split_lines(self._lines.read, self._lines.longest):
+                    self._room.acquire()
+                    loop.call_soon_threadsafe(self._arrived.put_nowait, line)
+                loop.call_soon_threadsafe(self._arrived.put_nowait, None)
 
-    A line longer than allowed arrives cut just above the limit, so that memory stays bounded; its rest is skipped.
+        threading.Thread(target=read, name="stdin", daemon=True).start()
+
+
+def split_lines(read: Callable[[], bytes], longest: int) -> Iterator[bytes]:
+    """The lines of a stream, without their ends; the last one need not have an end.
+
+    Of a line longer than `longest` bytes just one byte more is kept, so that memory stays bounded.
     """
-
-    def read() -> None:
-        # The loop closes before this daemon thread ends when the host stops reading first.
-        with suppress(RuntimeError):
-            while line := lines.source.readline(lines.longest + 1):
-                while len(line) > lines.longest and not line.endswith(b"\n"):
-                    if not (rest := lines.source.readline(lines.longest)) or rest.endswith(b"\n"):
-                        break
-                loop.call_soon_threadsafe(arrived.put_nowait, line)
-            loop.call_soon_threadsafe(arrived.put_nowait, None)
-
-    threading.Thread(target=read, name="stdin", daemon=True).start()
+    line = bytearray()
+    while chunk := read():
+        *ended, rest = chunk.split(b"\n")
+        for part in ended:
+            line += part[: longest + 1 - len(line)]
+            yield bytes(line)
+            line.clear()
+        line += rest[: longest + 1 - len(line)]
+    if line:
+        yield bytes(line)

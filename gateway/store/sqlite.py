@@ -66,8 +66,12 @@ def file_of(url: URL) -> Path:
 
 
 def exists(url: URL) -> bool:
-    """Whether there may be a database to ask; looks without making one."""
-    return file_of(url).exists()
+    """Whether there may be a database to ask; looks without making one. Raises StoreUnavailable."""
+    try:
+        return file_of(url).exists()
+    except OSError as error:
+        name = url.render_as_string()
+        raise StoreUnavailable(f"The database {name} cannot be opened: {error.strerror}.") from error
 
 
 def prepare(url: URL, patience: float) -> None:

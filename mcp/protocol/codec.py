@@ -39,7 +39,7 @@ def decode(raw: bytes) -> Any | NotJson:
     except UnicodeDecodeError:
         return NotJson("not valid UTF-8")
     except (msgspec.MsgspecError, RecursionError) as error:
-        return NotJson(str(error))
+        return NotJson("half of a surrogate pair is no character" if _is_lone_surrogate(raw) else str(error))
     if b"\\u0000" in raw and _holds(value, _is_nul_text):
         return NotJson("U+0000 is not allowed in strings")
     if _LONG_NUMBER.search(raw) and _holds(value, _is_wide_integer):
@@ -53,6 +53,15 @@ def decode(raw: bytes) -> Any | NotJson:
 def encode(value: Any) -> bytes:
     """Compact UTF-8 JSON of a value of JSON types (and `msgspec.Raw` for parts encoded before)."""
     return _encode(value)
+
+
+def _is_lone_surrogate(raw: bytes) -> bool:
+    """Whether a text that `msgspec` refused is one that only an unpaired surrogate escape spoils."""
+    try:
+        json.loads(raw)
+    except (ValueError, RecursionError):
+        return False
+    return re.search(rb"\\u[dD][89a-fA-F]", raw) is not None
 
 
 def _depth(raw: bytes) -> int:

@@ -138,7 +138,7 @@ def _dispatch(message: Message, context: Context, slot: int) -> Handled:
         case Notification():
             return methods.note(message, context)
         case Malformed():
-            return Handled(message.refusal)
+            return Handled(message.refusal if message.owed else None)
         case Answer():
             # No request of ours is under way on these connections: an answer is taken and dropped.
             return Handled()

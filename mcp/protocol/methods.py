@@ -161,7 +161,9 @@ def _tools_call(request: Request, context: Context, slot: int) -> Handled:
 
 
 def _prompts_get(request: Request, context: Context, slot: int) -> Handled:
-    name, arguments = request.params.get("name"), request.params.get("arguments") or {}
+    name, arguments = request.params.get("name"), request.params.get("arguments")
+    if arguments is None:
+        arguments = {}
     if not isinstance(name, str):
         return _invalid('prompts/get needs a "name" string')
     if not isinstance(arguments, dict) or not all(isinstance(value, str) for value in arguments.values()):
@@ -198,8 +200,10 @@ def _complete(request: Request, context: Context, slot: int) -> Handled:
     target, name, value = reference.get(kind[1]), argument.get("name"), argument.get("value")
     if not (isinstance(target, str) and isinstance(name, str) and isinstance(value, str)):
         return _invalid(f'"ref.{kind[1]}", "argument.name" and "argument.value" are strings')
-    given = request.params.get("context", {})
-    known = given.get("arguments", {}) if isinstance(given, dict) else None
+    given = request.params.get("context")
+    known = given.get("arguments") if isinstance(given, dict) else given
+    if known is None:
+        known = {}
     if not isinstance(known, dict) or not all(isinstance(item, str) for item in known.values()):
         return _invalid('"context.arguments" is an object of strings')
     if context.revision < Revision.R2025_06_18:

@@ -5,6 +5,7 @@ Parsing sorts a payload into a closed set and never raises. Nothing here knows a
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -49,10 +50,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """JSON, but no JSON-RPC message. `id` is set when it could be read."""
+    """JSON, but no JSON-RPC message. `id` is set when it could be read.
+
+    One that was sent like a notification is not `owed` a response (RPC-9); HTTP still refuses it.
+    """
 
     id: RequestId | None
     refusal: Refusal
+    owed: bool = True
 
 
 Message = Request | Notification | Answer | Malformed
@@ -76,13 +81,24 @@ Payload = Single | Batch
 
 
 def parse(raw: bytes) -> Payload:
-    """What a payload holds. Text that is not JSON is one `Malformed` message with the reason PARSE_ERROR."""
+    """What a payload holds. Text that is refused as JSON is one `Malformed` message."""
     value = decode(raw)
     if isinstance(value, NotJson):
-        return Single(Malformed(None, Refusal(Reason.PARSE_ERROR, f"Parse error: {value.why}")))
+        return Single(_refused_json(raw, value))
     if isinstance(value, list):
         return Batch(tuple(_message(item) for item in value))
     return Single(_message(value))
+
+
+def _refused_json(raw: bytes, refused: NotJson) -> Malformed:
+    """The refusal of a text: one that is JSON, but beyond what this server takes, still names the request it was."""
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        value = None
+    if isinstance(value, dict) and isinstance(value.get("method"), str) and is_request_id(value.get("id")):
+        return Malformed(value["id"], Refusal(Reason.INVALID_PARAMS, f"Invalid params: {refused.why}"))
+    return Malformed(None, Refusal(Reason.PARSE_ERROR, f"Parse error: {refused.why}"))
 
 
 def _message(value: Any) -> Message:
@@ -90,32 +106,33 @@ def _message(value: Any) -> Message:
         return _malformed(None, "a message is a JSON object")
     id = value.get("id")
     readable = id if is_request_id(id) else None
+    owed = "id" in value or "method" not in value
     if value.get("jsonrpc") != "2.0":
-        return _malformed(readable, 'the member "jsonrpc" must be "2.0"')
+        return _malformed(readable, 'the member "jsonrpc" must be "2.0"', owed=owed)
     if "method" in value:
-        return _call(value, readable)
+        return _call(value, readable, owed=owed)
     if readable is None or ("result" in value) == ("error" in value):
         return _malformed(readable, 'a message has a "method", or an "id" and either a "result" or an "error"')
     return Answer(readable, value)
 
 
-def _call(value: Mapping[str, Any], readable: RequestId | None) -> Message:
+def _call(value: Mapping[str, Any], readable: RequestId | None, *, owed: bool) -> Message:
     method, params = value["method"], value.get("params")
     if not isinstance(method, str):
-        return _malformed(readable, 'the member "method" must be a string')
+        return _malformed(readable, 'the member "method" must be a string', owed=owed)
     if "id" in value and readable is None:
         return _malformed(None, 'the member "id" must be a string or an integer')
     if "result" in value or "error" in value:
-        return _malformed(readable, 'a message with a "method" has neither a "result" nor an "error"')
+        return _malformed(readable, 'a message with a "method" has neither a "result" nor an "error"', owed=owed)
     if params is None:
         params = _NOTHING
     if not isinstance(params, dict):
-        return _malformed(readable, 'the member "params" must be an object')
+        return _malformed(readable, 'the member "params" must be an object', owed=owed)
     return Notification(method, params) if readable is None else Request(readable, method, params)
 
 
-def _malformed(id: RequestId | None, why: str) -> Malformed:
-    return Malformed(id, Refusal(Reason.INVALID_REQUEST, f"Invalid request: {why}"))
+def _malformed(id: RequestId | None, why: str, *, owed: bool = True) -> Malformed:
+    return Malformed(id, Refusal(Reason.INVALID_REQUEST, f"Invalid request: {why}"), owed)
 
 
 def is_request_id(value: Any) -> bool:

@@ -5,11 +5,12 @@ Normalization comes before validation: what it does not understand it leaves as 
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
+from mcp.protocol.codec import decode
 from mcp.tools.base import Normalize, as_sent
 
 _WHOLE: Final = re.compile(r"\d{1,15}")
@@ -19,11 +20,25 @@ _OLD: Final = ("old_text", "oldText", "old_string", "oldString")
 _NEW: Final = ("new_text", "newText", "new_string", "newString")
 
 
-def with_whole_numbers(*names: str) -> Normalize:
-    """A normalization that takes those arguments as strings of digits too."""
+def tolerating(
+    *,
+    whole: Collection[str] = (),
+    blank: Collection[str] = (),
+    renamed: Mapping[str, str] = MappingProxyType({}),
+) -> Normalize:
+    """A normalization that takes other shapes of some arguments, and nulls as absent.
+
+    `whole` may come as strings of digits, `blank` count as absent when they are empty strings, and `renamed` leads
+    from another name of an argument to its own.
+    """
 
     def normalize(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {name: _whole(value) if name in names else value for name, value in as_sent(arguments).items()}
+        sent = {renamed.get(name, name): value for name, value in as_sent(arguments).items()}
+        return {
+            name: _whole(value) if name in whole else value
+            for name, value in sent.items()
+            if not (name in blank and value == "")
+        }
 
     return normalize
 
@@ -49,13 +64,10 @@ def _whole(value: object) -> object:
 
 
 def _parsed(value: object) -> object:
-    """A string that holds a JSON object or array as that value."""
+    """A string that holds a JSON object or array as that value, by the rules for messages; others as they are."""
     if not isinstance(value, str):
         return value
-    try:
-        parsed = json.loads(value)
-    except (ValueError, RecursionError):
-        return value
+    parsed = decode(value.encode("utf-8", "surrogatepass"))
     return parsed if isinstance(parsed, list | dict) else value
 
 

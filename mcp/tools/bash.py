@@ -13,7 +13,8 @@ from mcp.faults import Fault
 from mcp.limits import Limits
 from mcp.protocol.content import Text, ToolResult
 from mcp.protocol.offer import ToolAnnotations, ToolSpec
-from mcp.tools.arguments import with_whole_numbers
+from mcp.tools.amounts import kibibytes
+from mcp.tools.arguments import tolerating
 from mcp.tools.base import Tool, ToolContext
 from mcp.tools.refusal import refusal_result
 from mcp.tools.results import failed, succeeded
@@ -25,24 +26,42 @@ NAME: Final = "bash"
 META_KEY: Final = "io.superpi/command"
 #: The kernel takes 131,072 bytes in one argument (MAX_ARG_STRLEN); the rest is for what goes around it.
 MOST_COMMAND_BYTES: Final = 120_000
-_LIMITS: Final = Limits()
 
 #: What git runs when somebody uses the repository outside the sandbox later; the rest of .git stays writable.
 _FROZEN: Final = (".superpi", ".git/hooks", ".git/config", ".git/config.worktree")
 
-_DESCRIPTION: Final = (
-    "Run a bash command in the workspace root. stdout and stderr come back in one stream, in order; there is no stdin "
-    "and no terminal. Every call is a new shell: variables and `cd` do not last, files do. Only the last 2000 lines or "
-    "50 KiB are shown; all of it is then kept in a file that the result names, for read and grep. The call ends when "
-    "the command ends, and what it left in the background is killed. What a command may change, and whether it has "
-    "network, depends on the mode. Prefer read, grep, find and ls over cat, grep, find and ls."
-)
+_OUTPUT: Final = {
+    "type": "object",
+    "properties": {
+        "output": {"type": "string", "description": "The end of stdout and stderr; all of it unless truncated."},
+        "exit_code": {"type": "integer", "description": "0; other codes are errors and not structured."},
+        "duration": {"type": "number", "minimum": 0, "description": "Seconds."},
+        "truncated": {"type": "boolean", "description": "Whether earlier output was left off."},
+        "timed_out": {"type": "boolean"},
+        "spool": {
+            "type": ["string", "null"],
+            "description": "When truncated: the file with all output, relative to the workspace root.",
+        },
+    },
+    "required": ["output", "exit_code", "duration", "truncated", "timed_out", "spool"],
+    "additionalProperties": False,
+}
 
-SPEC: Final = ToolSpec(
-    name=NAME,
-    title="Run a shell command",
-    description=_DESCRIPTION,
-    input_schema={
+
+def _description(limits: Limits) -> str:
+    return (
+        "Run a bash command in the workspace root. stdout and stderr come back in one stream, in order; there is no"
+        " stdin and no terminal. Every call is a new shell: variables and `cd` do not last, files do. Only the last"
+        f" {limits.output_lines} lines or {kibibytes(limits.output_bytes)} are shown; all of it is then kept in a file"
+        " that the result names, for read and grep. The call ends when the command ends, and what it left in the"
+        " background is killed. What a command may change, and whether it has network, depends on the mode. Prefer"
+        " read, grep, find and ls over cat, grep, find and ls."
+    )
+
+
+def _input(limits: Limits) -> dict[str, Any]:
+    most = most_seconds(limits)
+    return {
         "type": "object",
         "properties": {
             "command": {
@@ -54,40 +73,28 @@ SPEC: Final = ToolSpec(
             "timeout": {
                 "type": "number",
                 "exclusiveMinimum": 0,
-                "maximum": _LIMITS.shell_seconds_max,
+                "maximum": most,
                 "description": (
                     f"Seconds (not milliseconds) after which the command and all it started is killed. Default "
-                    f"{_LIMITS.shell_seconds:g}, at most {_LIMITS.shell_seconds_max:g}."
+                    f"{limits.shell_seconds:g}, at most {most:g}."
                 ),
             },
         },
         "required": ["command"],
         "additionalProperties": False,
-    },
-    output_schema={
-        "type": "object",
-        "properties": {
-            "output": {"type": "string", "description": "The end of stdout and stderr; all of it unless truncated."},
-            "exit_code": {"type": "integer", "description": "0; other codes are errors and not structured."},
-            "duration": {"type": "number", "minimum": 0, "description": "Seconds."},
-            "truncated": {"type": "boolean", "description": "Whether earlier output was left off."},
-            "timed_out": {"type": "boolean"},
-            "spool": {
-                "type": ["string", "null"],
-                "description": "When truncated: the file with all output, relative to the workspace root.",
-            },
-        },
-        "required": ["output", "exit_code", "duration", "truncated", "timed_out", "spool"],
-        "additionalProperties": False,
-    },
-    annotations=ToolAnnotations(read_only=False, destructive=True, idempotent=False, open_world=True),
-)
+    }
+
+
+def most_seconds(limits: Limits) -> float:
+    """The longest timeout that can be given: what is waited without one can also be asked for."""
+    return max(limits.shell_seconds_max, limits.shell_seconds)
 
 
 async def run(ctx: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
     """Run `command`, for at most `timeout` seconds."""
     script = arguments["command"]
-    decision = decide_command(ctx.policy, NAME, script)
+    # Off the event loop: a long script that nests takes the policy a second to read.
+    decision = await asyncio.to_thread(decide_command, ctx.policy, NAME, script)
     if isinstance(decision, Deny):
         return refusal_result(NAME, decision)
     timeout = arguments.get("timeout", ctx.limits.shell_seconds)
@@ -112,8 +119,8 @@ async def run(ctx: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
 
 def _unfit(script: str, timeout: float, limits: Limits) -> Fault | None:
     """What is wrong with a call beyond what a schema can say."""
-    if not 0 < timeout <= limits.shell_seconds_max:
-        most = f"{limits.shell_seconds_max:g}"
+    if not 0 < timeout <= most_seconds(limits):
+        most = f"{most_seconds(limits):g}"
         return Fault(f"timeout must be more than 0 and at most {most} seconds; without it, {limits.shell_seconds:g}.")
     try:
         size = len(script.encode())
@@ -179,7 +186,7 @@ def _left_off(result: CommandResult, limits: Limits) -> list[str]:
 def _ending(result: CommandResult, timeout: float, limits: Limits) -> list[str]:
     """How it ended, unless it ended well."""
     if result.timed_out:
-        most = f"{limits.shell_seconds_max:g}"
+        most = f"{most_seconds(limits):g}"
         what = f"Timed out after {timeout:g} s: the command and everything it started was killed"
         return [f"[{what}, and its output until then is above. A longer timeout can be given, up to {most} s.]"]
     return [f"[exit code {result.exit_code}{_signal(result.exit_code)}]"] if result.exit_code else []
@@ -192,4 +199,17 @@ def _signal(code: int) -> str:
         return ""
 
 
-TOOL: Final = Tool(SPEC, Need.EXECUTE, run, with_whole_numbers("timeout"))
+def tool(limits: Limits) -> Tool:
+    """The tool, with these limits in its description and schema."""
+    spec = ToolSpec(
+        name=NAME,
+        title="Run a shell command",
+        description=_description(limits),
+        input_schema=_input(limits),
+        output_schema=_OUTPUT,
+        annotations=ToolAnnotations(read_only=False, destructive=True, idempotent=False, open_world=True),
+    )
+    return Tool(spec, Need.EXECUTE, run, tolerating(whole=("timeout",)))
+
+
+TOOL: Final = tool(Limits())

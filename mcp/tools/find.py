@@ -13,6 +13,8 @@ from mcp.faults import Fault
 from mcp.limits import Limits
 from mcp.protocol.content import ToolResult
 from mcp.protocol.offer import ToolAnnotations, ToolSpec
+from mcp.tools.amounts import Count, count, kibibytes
+from mcp.tools.arguments import tolerating
 from mcp.tools.base import Tool, ToolContext
 from mcp.tools.results import failed, succeeded
 from mcp.workspace.search import Folder, as_folder, list_files, printable, valid
@@ -28,18 +30,39 @@ SEARCH_SHARE: Final = 0.95
 _NOTICE_BYTES: Final = 512
 _SUGGESTIONS: Final = 5
 
-SPEC: Final = ToolSpec(
-    name=NAME,
-    title="Find files by name",
-    description=(
+_OUTPUT: Final = {
+    "type": "object",
+    "properties": {
+        "files": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Paths relative to the workspace root, sorted; folders end in /.",
+        },
+        "truncated": {"type": "boolean", "description": "Whether there may be more than these."},
+    },
+    "required": ["files", "truncated"],
+    "additionalProperties": False,
+}
+
+
+def _count(limits: Limits) -> Count:
+    return count(limits.find_results, MOST_RESULTS, limits.output_lines)
+
+
+def _description(limits: Limits) -> str:
+    return (
         "Find files and folders by a glob. Without a slash the pattern is held against names at any depth "
         "(*.py, Dockerfile); with one against the path relative to `path` (src/**/*.test.ts). *, ?, **, [abc] and "
         "{a,b} work, letter case matters, a leading ./ is ignored, and a trailing slash takes folders only. Results "
         "are sorted paths relative to the workspace root, folders end in /. Hidden files are included; what "
         ".gitignore excludes, the .git folder, symbolic links and folders without files are not (ls shows those). "
-        "At most 1000 results or 50 KiB. To search contents use grep."
-    ),
-    input_schema={
+        f"At most {_count(limits).default} results or {kibibytes(limits.output_bytes)}. To search contents use grep."
+    )
+
+
+def _input(limits: Limits) -> dict[str, Any]:
+    results = _count(limits)
+    return {
         "type": "object",
         "properties": {
             "pattern": {
@@ -55,28 +78,13 @@ SPEC: Final = ToolSpec(
             "limit": {
                 "type": "integer",
                 "minimum": 1,
-                "maximum": MOST_RESULTS,
-                "description": f"Most results, 1000 by default, at most {MOST_RESULTS}.",
+                "maximum": results.maximum,
+                "description": f"Most results, {results.default} by default, at most {results.most}.",
             },
         },
         "required": ["pattern"],
         "additionalProperties": False,
-    },
-    output_schema={
-        "type": "object",
-        "properties": {
-            "files": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "Paths relative to the workspace root, sorted; folders end in /.",
-            },
-            "truncated": {"type": "boolean", "description": "Whether there may be more than these."},
-        },
-        "required": ["files", "truncated"],
-        "additionalProperties": False,
-    },
-    annotations=ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False),
-)
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +153,7 @@ def _listed(found: Found, limit: int, limits: Limits, *, has_rules: bool) -> Too
     if found.timed_out:
         notes.append(f"Stopped after {limits.tool_seconds * SEARCH_SHARE:g} s: these are not all. {_NARROW}")
     elif len(paths) < len(found.paths):
-        notes.append(f"Stopped at {limits.output_bytes / 1024:g} KiB; there are more results. {_NARROW}")
+        notes.append(f"Stopped at {kibibytes(limits.output_bytes)}; there are more results. {_NARROW}")
     elif not complete:
         notes.append(f"Stopped at the limit of {limit} results; there are more. {_NARROW}")
     if found.unreadable:
@@ -185,4 +193,17 @@ def _nothing(policy: Policy, folder: Folder, pattern: str, where: str, halt: Hal
     return f"{sentence} In another letter case there is: {', '.join(map(printable, other.paths))}."
 
 
-TOOL: Final = Tool(spec=SPEC, need=Need.READ, run=run)
+def tool(limits: Limits) -> Tool:
+    """The tool, with these limits in its description and schema."""
+    spec = ToolSpec(
+        name=NAME,
+        title="Find files by name",
+        description=_description(limits),
+        input_schema=_input(limits),
+        output_schema=_OUTPUT,
+        annotations=ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False),
+    )
+    return Tool(spec, need=Need.READ, run=run, normalize=tolerating(whole=("limit",), blank=("path",)))
+
+
+TOOL: Final = tool(Limits())

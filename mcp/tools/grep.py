@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from auth.permissions import Allow, Decision, Deny, Need, Policy, decide_path, denied_globs
@@ -16,8 +17,10 @@ from mcp.faults import Fault
 from mcp.limits import Limits
 from mcp.protocol.content import ToolResult
 from mcp.protocol.offer import ToolAnnotations, ToolSpec
-from mcp.tools.base import Tool, ToolContext, as_sent
-from mcp.tools.grep_answer import MOST_MATCHES, NAME, ONE_LINE, SEARCH_SHARE, Asked, Found, result, structured
+from mcp.tools.amounts import kibibytes
+from mcp.tools.arguments import tolerating
+from mcp.tools.base import Tool, ToolContext
+from mcp.tools.grep_answer import NAME, ONE_LINE, SEARCH_SHARE, Asked, Found, match_count, result, structured
 from mcp.tools.results import failed, succeeded
 from mcp.workspace.paths import Located
 from mcp.workspace.search import (
@@ -44,18 +47,51 @@ _NOTICE_BYTES: Final = 1024
 _DECISIONS: Final = 16_384
 _SNIFFED_BYTES: Final = 64 * 1024
 
-SPEC: Final = ToolSpec(
-    name=NAME,
-    title="Search file contents",
-    description=(
+_OUTPUT: Final = {
+    "type": "object",
+    "properties": {
+        "matches": {
+            "type": "array",
+            "description": "The matching lines, without context, by path and line.",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string", "description": "Relative to the workspace root."},
+                    "line": {"type": "integer", "minimum": 0, "description": "1-based; 0 when unknown."},
+                    "text": {"type": "string", "description": "The line, or the part of it around the match."},
+                    "cut": {"type": "boolean", "description": "Whether text is only a part of the line."},
+                },
+                "required": ["path", "line", "text", "cut"],
+                "additionalProperties": False,
+            },
+        },
+        "truncated": {"type": "boolean", "description": "Whether there may be more matches than these."},
+        "files_left_out": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "Files that the permission policy keeps from being searched.",
+        },
+    },
+    "required": ["matches", "truncated", "files_left_out"],
+    "additionalProperties": False,
+}
+
+
+def _description(limits: Limits) -> str:
+    return (
         "Search the contents of files for a regular expression (Rust syntax, no look-around or back-references), "
         "or for plain text with `literal`. Matches are per line and come as `path:line: text`, paths relative to the "
         "workspace root, so they can be given to read and edit. Hidden files are searched; what .gitignore excludes, "
         "the .git folder and binary files are not, and symbolic links are not followed (name an ignored folder as "
-        "`path` to search it). Stops at 100 matches or 50 KiB and says so; lines over 500 characters are cut around "
-        "the match. To find files by name use find."
-    ),
-    input_schema={
+        f"`path` to search it). Stops at {match_count(limits).default} matches or {kibibytes(limits.output_bytes)} and "
+        f"says so; lines over {limits.grep_line_chars} characters are cut around the match. To find files by name use "
+        "find."
+    )
+
+
+def _input(limits: Limits) -> dict[str, Any]:
+    matches = match_count(limits)
+    return {
         "type": "object",
         "properties": {
             "pattern": {
@@ -93,48 +129,19 @@ SPEC: Final = ToolSpec(
             "limit": {
                 "type": "integer",
                 "minimum": 1,
-                "maximum": MOST_MATCHES,
-                "description": f"Most matching lines to show, 100 by default, at most {MOST_MATCHES}.",
+                "maximum": matches.maximum,
+                "description": f"Most matching lines to show, {matches.default} by default, at most {matches.most}.",
             },
         },
         "required": ["pattern"],
         "additionalProperties": False,
-    },
-    output_schema={
-        "type": "object",
-        "properties": {
-            "matches": {
-                "type": "array",
-                "description": "The matching lines, without context, by path and line.",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "path": {"type": "string", "description": "Relative to the workspace root."},
-                        "line": {"type": "integer", "minimum": 0, "description": "1-based; 0 when unknown."},
-                        "text": {"type": "string", "description": "The line, or the part of it around the match."},
-                        "cut": {"type": "boolean", "description": "Whether text is only a part of the line."},
-                    },
-                    "required": ["path", "line", "text", "cut"],
-                    "additionalProperties": False,
-                },
-            },
-            "truncated": {"type": "boolean", "description": "Whether there may be more matches than these."},
-            "files_left_out": {
-                "type": "integer",
-                "minimum": 0,
-                "description": "Files that the permission policy keeps from being searched.",
-            },
-        },
-        "required": ["matches", "truncated", "files_left_out"],
-        "additionalProperties": False,
-    },
-    annotations=ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False),
+    }
+
+
+#: `ignoreCase` is the name that other agents give `ignore_case`.
+normalize: Final = tolerating(
+    whole=("context", "limit"), blank=("path", "glob"), renamed=MappingProxyType({"ignoreCase": "ignore_case"})
 )
-
-
-def normalize(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`ignoreCase` is the name that other agents give `ignore_case`."""
-    return {"ignore_case" if name == "ignoreCase" else name: value for name, value in as_sent(arguments).items()}
 
 
 @functools.lru_cache(maxsize=_DECISIONS)
@@ -234,4 +241,17 @@ def _is_binary(file: Located) -> bool:
     return b"\0" in beginning and not beginning.startswith(WIDE_BOMS)
 
 
-TOOL: Final = Tool(spec=SPEC, need=Need.READ, run=run, normalize=normalize)
+def tool(limits: Limits) -> Tool:
+    """The tool, with these limits in its description and schema."""
+    spec = ToolSpec(
+        name=NAME,
+        title="Search file contents",
+        description=_description(limits),
+        input_schema=_input(limits),
+        output_schema=_OUTPUT,
+        annotations=ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False),
+    )
+    return Tool(spec, need=Need.READ, run=run, normalize=normalize)
+
+
+TOOL: Final = tool(Limits())

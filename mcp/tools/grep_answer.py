@@ -13,6 +13,7 @@ from typing import Any, Final, assert_never
 from mcp.faults import Fault
 from mcp.limits import Limits
 from mcp.protocol.content import ToolResult
+from mcp.tools.amounts import Count, count, kibibytes
 from mcp.tools.results import failed, succeeded
 from mcp.workspace.search import MOST_COUNTED, Query, Searched, printable, valid
 from mcp.workspace.search_globs import Glob
@@ -54,6 +55,11 @@ class Found:
         """Whether there may be more matches."""
         ending = self.searched.ending
         return self.full is not None or ending.end is not End.COMPLETE or ending.status < 0
+
+
+def match_count(limits: Limits) -> Count:
+    """How many matching lines a call gets."""
+    return count(limits.grep_matches, MOST_MATCHES, limits.output_lines)
 
 
 def result(asked: Asked, found: Found, limits: Limits) -> ToolResult:
@@ -147,12 +153,12 @@ def _bound(full: Full, limit: int, limits: Limits) -> str:
     match full:
         case Full.MATCHES:
             return f"the limit of {limit} {'match' if limit == 1 else 'matches'}" + (
-                f" (at most {MOST_MATCHES} can be asked for)" * (limit < MOST_MATCHES)
+                f" (at most {match_count(limits).most} can be asked for)" * (limit < match_count(limits).most)
             )
         case Full.LINES:
             return f"{limits.output_lines} lines"
         case Full.SIZE:
-            return f"{limits.output_bytes / 1024:g} KiB"
+            return f"{kibibytes(limits.output_bytes)}"
         case _:
             assert_never(full)
 

@@ -15,6 +15,8 @@ from mcp.faults import Fault
 from mcp.limits import Limits
 from mcp.protocol.content import ToolResult
 from mcp.protocol.offer import ToolAnnotations, ToolSpec
+from mcp.tools.amounts import Count, count, kibibytes
+from mcp.tools.arguments import tolerating
 from mcp.tools.base import Tool, ToolContext
 from mcp.tools.results import failed, succeeded
 from mcp.workspace.paths import Located
@@ -26,15 +28,45 @@ MOST_ENTRIES: Final = 2000
 #: Kept free of the output limit for what is said about the entries.
 _NOTICE_BYTES: Final = 512
 
-SPEC: Final = ToolSpec(
-    name=NAME,
-    title="List a folder",
-    description=(
+_OUTPUT: Final = {
+    "type": "object",
+    "properties": {
+        "entries": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string"},
+                    "type": {"enum": ["file", "directory", "symlink", "other"]},
+                    "size": {"type": ["integer", "null"], "description": "Bytes of a file, null for the others."},
+                },
+                "required": ["name", "type", "size"],
+                "additionalProperties": False,
+            },
+        },
+        "total": {"type": "integer", "description": "How many entries the folder has."},
+        "truncated": {"type": "boolean", "description": "Whether these are not all."},
+    },
+    "required": ["entries", "total", "truncated"],
+    "additionalProperties": False,
+}
+
+
+def _count(limits: Limits) -> Count:
+    return count(limits.ls_entries, MOST_ENTRIES, limits.output_lines)
+
+
+def _description(limits: Limits) -> str:
+    return (
         "List what is in one folder, sorted by name without regard to case, dotfiles and ignored files included. "
-        "Folders end in /, symbolic links in @ (they are not followed). At most 500 entries or 50 KiB. To look "
-        "into folders below use find."
-    ),
-    input_schema={
+        f"Folders end in /, symbolic links in @ (they are not followed). At most {_count(limits).default} "
+        f"entries or {kibibytes(limits.output_bytes)}. To look into folders below use find."
+    )
+
+
+def _input(limits: Limits) -> dict[str, Any]:
+    entries = _count(limits)
+    return {
         "type": "object",
         "properties": {
             "path": {
@@ -44,36 +76,13 @@ SPEC: Final = ToolSpec(
             "limit": {
                 "type": "integer",
                 "minimum": 1,
-                "maximum": MOST_ENTRIES,
-                "description": f"Most entries, 500 by default, at most {MOST_ENTRIES}.",
+                "maximum": entries.maximum,
+                "description": f"Most entries, {entries.default} by default, at most {entries.most}.",
             },
         },
         "additionalProperties": False,
-    },
-    output_schema={
-        "type": "object",
-        "properties": {
-            "entries": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "name": {"type": "string"},
-                        "type": {"enum": ["file", "directory", "symlink", "other"]},
-                        "size": {"type": ["integer", "null"], "description": "Bytes of a file, null for the others."},
-                    },
-                    "required": ["name", "type", "size"],
-                    "additionalProperties": False,
-                },
-            },
-            "total": {"type": "integer", "description": "How many entries the folder has."},
-            "truncated": {"type": "boolean", "description": "Whether these are not all."},
-        },
-        "required": ["entries", "total", "truncated"],
-        "additionalProperties": False,
-    },
-    annotations=ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False),
-)
+    }
+
 
 #: What follows a name of that type.
 _MARKS: Final = {"file": "", "directory": "/", "symlink": "@", "other": ""}
@@ -167,7 +176,7 @@ def _shown(contents: Contents, where: str, limits: Limits) -> ToolResult:
         names.append(name)
     notes = list[str]()
     if len(names) < contents.total:
-        more = " Give a higher limit, or use find with a pattern." if len(names) < MOST_ENTRIES else " Use find."
+        more = " Give a higher limit, or use find with a pattern." if len(names) < _count(limits).most else " Use find."
         notes.append(f"{len(names)} of {contents.total} entries shown.{more}")
     if contents.left_out:
         entries = "1 entry is" if contents.left_out == 1 else f"{contents.left_out} entries are"
@@ -180,4 +189,17 @@ def _shown(contents: Contents, where: str, limits: Limits) -> ToolResult:
     )
 
 
-TOOL: Final = Tool(spec=SPEC, need=Need.READ, run=run)
+def tool(limits: Limits) -> Tool:
+    """The tool, with these limits in its description and schema."""
+    spec = ToolSpec(
+        name=NAME,
+        title="List a folder",
+        description=_description(limits),
+        input_schema=_input(limits),
+        output_schema=_OUTPUT,
+        annotations=ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False),
+    )
+    return Tool(spec, need=Need.READ, run=run, normalize=tolerating(whole=("limit",), blank=("path",)))
+
+
+TOOL: Final = tool(Limits())

@@ -14,7 +14,8 @@ from mcp.faults import Fault
 from mcp.limits import Limits
 from mcp.protocol.content import Image, ToolResult
 from mcp.protocol.offer import ToolAnnotations, ToolSpec
-from mcp.tools.arguments import with_whole_numbers
+from mcp.tools.amounts import kibibytes
+from mcp.tools.arguments import tolerating
 from mcp.tools.base import Tool, ToolContext
 from mcp.tools.results import failed, succeeded
 from mcp.workspace.complaints import failed_open, shown
@@ -24,36 +25,6 @@ from mcp.workspace.paths import Located
 from mcp.workspace.reading import HEAD, BeyondEnd, Binary, Bounds, LongLine, Page, Reading, Stopped, read_page
 
 NAME: Final = "read"
-
-_DESCRIPTION: Final = (
-    "Read a file of the workspace. Text comes back as it is, at most 2000 lines or 50 KiB at a time by default; when"
-    " lines are left off, the result says with which offset to go on. PNG, JPEG, GIF and WebP images come back as"
-    " images. Other binary files are refused with their type and size. Use grep to find the lines worth reading in"
-    " a large file, and ls for folders."
-)
-
-_INPUT: Final = {
-    "type": "object",
-    "properties": {
-        "path": {
-            "type": "string",
-            "minLength": 1,
-            "description": "The file, relative to the workspace root, for example src/app.py.",
-        },
-        "offset": {
-            "type": "integer",
-            "minimum": 1,
-            "description": "The first line to show, counted from 1. Default 1.",
-        },
-        "limit": {
-            "type": "integer",
-            "minimum": 1,
-            "description": "How many lines to show at most. Default and maximum: 2000.",
-        },
-    },
-    "required": ["path"],
-    "additionalProperties": False,
-}
 
 #: The structured result of a text file. It is no output schema: with one, every success would have to be structured,
 #: and hosts that hand structured results to the model drop the image blocks beside them (anthropics/claude-code#54737).
@@ -71,6 +42,40 @@ TEXT_RESULT: Final = {
     "required": ["path", "content", "first_line", "last_line", "truncated"],
     "additionalProperties": False,
 }
+
+
+def _description(limits: Limits) -> str:
+    return (
+        f"Read a file of the workspace. Text comes back as it is, at most {limits.output_lines} lines or"
+        f" {kibibytes(limits.output_bytes)} at a time; when lines are left off, the result says with which offset to go"
+        " on. PNG, JPEG, GIF and WebP images come back as images. Other binary files are refused with their type and"
+        " size. Use grep to find the lines worth reading in a large file, and ls for folders."
+    )
+
+
+def _input(limits: Limits) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            "path": {
+                "type": "string",
+                "minLength": 1,
+                "description": "The file, relative to the workspace root, for example src/app.py.",
+            },
+            "offset": {
+                "type": "integer",
+                "minimum": 1,
+                "description": "The first line to show, counted from 1. Default 1.",
+            },
+            "limit": {
+                "type": "integer",
+                "minimum": 1,
+                "description": f"How many lines to show at most. Default and maximum: {limits.output_lines}.",
+            },
+        },
+        "required": ["path"],
+        "additionalProperties": False,
+    }
 
 
 async def run(ctx: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
@@ -174,16 +179,21 @@ def _page(located: Located, page: Page) -> ToolResult:
     return succeeded(f"{page.text}\n{notice}", structured)
 
 
-TOOL: Final = Tool(
-    spec=ToolSpec(
-        name=NAME,
-        title="Read a file",
-        description=_DESCRIPTION,
-        input_schema=_INPUT,
-        output_schema=None,
-        annotations=ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False),
-    ),
-    need=Need.READ,
-    run=run,
-    normalize=with_whole_numbers("offset", "limit"),
-)
+def tool(limits: Limits) -> Tool:
+    """The tool, with these limits in its description and schema."""
+    return Tool(
+        spec=ToolSpec(
+            name=NAME,
+            title="Read a file",
+            description=_description(limits),
+            input_schema=_input(limits),
+            output_schema=None,
+            annotations=ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False),
+        ),
+        need=Need.READ,
+        run=run,
+        normalize=tolerating(whole=("offset", "limit")),
+    )
+
+
+TOOL: Final = tool(Limits())

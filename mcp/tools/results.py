@@ -1,4 +1,4 @@
-"""Tool results from what the work came to: a Fault, or text with data and links beside it. Pure."""
+"""Tool results from what the work came to: a Fault, or text with data and images beside it. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mcp.faults import Fault
-from mcp.protocol.content import Image, ResourceLink, Text, ToolResult
+from mcp.protocol.content import Image, Text, ToolResult
 from mcp.tools.refusal import refusal_result
 
 
@@ -20,8 +20,7 @@ def failed(fault: Fault, tool: str) -> ToolResult:
 def succeeded(
     text: str,
     structured: Mapping[str, Any] | None = None,
-    links: Iterable[ResourceLink] = (),
     images: Iterable[Image] = (),
 ) -> ToolResult:
-    """A success: the text first, then images and links; `structured` conforms to the tool's output schema."""
-    return ToolResult((Text(text), *images, *links), structured)
+    """A success: the text first, then images; `structured` conforms to the tool's output schema."""
+    return ToolResult((Text(text), *images), structured)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from auth.permissions import Need, decide_path
 from mcp.faults import Fault
+from mcp.limits import Limits
 from mcp.protocol.content import ToolResult
 from mcp.protocol.offer import ToolAnnotations, ToolSpec
 from mcp.tools.base import Tool, ToolContext
@@ -86,15 +87,20 @@ def _result(given: str, outcome: tuple[str, Written] | Fault) -> ToolResult:
     return succeeded(f"{verb} {shown(given)} with {size}.", structured)
 
 
-TOOL: Final = Tool(
-    spec=ToolSpec(
-        name=NAME,
-        title="Write a file",
-        description=_DESCRIPTION,
-        input_schema=_INPUT,
-        output_schema=_OUTPUT,
-        annotations=ToolAnnotations(read_only=False, destructive=True, idempotent=True, open_world=False),
-    ),
-    need=Need.WRITE,
-    run=run,
-)
+def tool(_: Limits) -> Tool:
+    """The tool; neither its description nor its schema has a number that is a limit."""
+    return Tool(
+        spec=ToolSpec(
+            name=NAME,
+            title="Write a file",
+            description=_DESCRIPTION,
+            input_schema=_INPUT,
+            output_schema=_OUTPUT,
+            annotations=ToolAnnotations(read_only=False, destructive=True, idempotent=True, open_world=False),
+        ),
+        need=Need.WRITE,
+        run=run,
+    )
+
+
+TOOL: Final = tool(Limits())

@@ -117,16 +117,17 @@ def run_to_end(launch: Launch, feed: Callable[[bytes], None], timeout: float, st
         finally:
             for fd in (writing, *launch.fds):
                 os.close(fd)
+        run = _Run(process, reading, feed, launch.ending)
         try:
-            timed_out = _Run(process, reading, feed, launch.ending).follow(begun + timeout, stop)
+            run.follow(begun + timeout, stop)
         finally:
             code = process.wait()
         status = _status(launch)
         _reap_orphan(status)
-    if status is not None and b'"exit-code"' not in status and code >= 0 and not timed_out:
+    code = -signal.SIGKILL if run.ended_here else code
+    if status is not None and b'"exit-code"' not in status and code >= 0:
         return NeverRan(code)
-    code = -signal.SIGKILL if timed_out else code
-    return Ended(128 - code if code < 0 else code, time.monotonic() - begun, timed_out=timed_out)
+    return Ended(128 - code if code < 0 else code, time.monotonic() - begun, timed_out=run.timed_out)
 
 
 def _start(launch: Launch, output: int) -> subprocess.Popen[bytes]:
@@ -222,33 +223,32 @@ class _Run:
         self._poll = select.poll()
         self._poll.register(pipe, select.POLLIN)
         self._open = True
+        self.ended_here = self.timed_out = False
 
-    def follow(self, deadline: float, stop: Stop) -> bool:
-        """Read until the process has ended, ending it at the deadline; answers whether the deadline came."""
+    def follow(self, deadline: float, stop: Stop) -> None:
+        """Read until the process has ended, ending it at the deadline or when `stop` is thrown."""
         try:
             with _end_of(self._process) as end:
-                timed_out = self._until_ended(end, deadline, stop)
+                self._until_ended(end, deadline, stop)
         finally:
             self._end_group()
         self._drain()
-        return timed_out
 
-    def _until_ended(self, end: int | None, deadline: float, stop: Stop) -> bool:
-        timed_out = ending = False
+    def _until_ended(self, end: int | None, deadline: float, stop: Stop) -> None:
         watched = [fd for fd in (end, stop.fileno()) if fd is not None]
         for fd in watched:
             self._poll.register(fd, select.POLLIN)
         while not self._has_ended(end, ready := self._step(deadline - time.monotonic(), blind=end is None)):
-            if time.monotonic() < deadline and (ending or stop.fileno() not in ready):
+            stopped = stop.fileno() in ready
+            if time.monotonic() < deadline and not stopped:
                 continue
-            timed_out = timed_out or (stop.fileno() not in ready and not ending)
-            os.kill(self._process.pid, signal.SIGKILL if ending else self._ending)
-            if not ending:
+            os.kill(self._process.pid, signal.SIGKILL if self.ended_here else self._ending)
+            if not self.ended_here:
+                self.ended_here, self.timed_out = True, not stopped
                 self._poll.unregister(watched.pop())
-            ending, deadline = True, time.monotonic() + _ENDING_SECONDS
+            deadline = time.monotonic() + _ENDING_SECONDS
         for fd in watched:
             self._poll.unregister(fd)
-        return timed_out
 
     def _has_ended(self, end: int | None, ready: set[int]) -> bool:
         return self._process.poll() is not None if end is None else end in ready

@@ -7,6 +7,7 @@ Steps are tried safest first. What is lost with each step down is said in one se
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ _PROBE_SECONDS: Final = 10.0
 _PROBE: Final = 'echo a >probe && cp probe "$TMPDIR" && head -c 1 /dev/zero >/dev/null && cat "$TMPDIR/probe" | tr a b'
 _PROBE_SAYS: Final = b"b\n"
 _MOST_OF_REASON: Final = 300
+
+_PATH: Final = re.compile(r"(?<![^\s'\"(:=])/[^\s:'\")]*")
 
 _WARNING: Final = "WARNING: commands run WITHOUT A SANDBOX,"
 _BARE: Final = "they can read and change whatever the server can, its keys and data among it."
@@ -98,13 +101,14 @@ def _problem(sandbox: Sandbox) -> str | None:
                 return launch.message
             ended = run_to_end(launch, said.append, _PROBE_SECONDS, stop)
         except OSError as error:
-            return str(error)
+            return error.strerror or "it could not be started"
         finally:
             stop.close()
     output = b"".join(said)
     if isinstance(ended, Ended) and ended.exit_code == 0 and output == _PROBE_SAYS:
         return None
-    return output.decode(errors="replace").strip()[-_MOST_OF_REASON:] or "it ended without a word"
+    # Clients may read this, and no path of the server is their business.
+    return _PATH.sub("...", output.decode(errors="replace").strip()[-_MOST_OF_REASON:]) or "it ended without a word"
 
 
 def _why_sandboxed(step: SandboxStep, failed: dict[SandboxStep, str]) -> str:

@@ -18,6 +18,8 @@ _log: Final = logging.getLogger(__name__)
 #: How long a command waits for others to end before it is refused, in seconds.
 QUEUE_SECONDS: Final = 5.0
 
+_MOST_LOGGED: Final = 500
+
 _BUSY: Final = "Too many commands are running already, and this one was not run. Wait until one ends and try again."
 
 
@@ -53,7 +55,7 @@ class CommandRunner:
             case Fault():
                 return ended
             case NeverRan():
-                _log.error("the sandbox could not start a command: %s", capture.tail.text)
+                _log.error("the sandbox could not start a command: %s", capture.tail.text[:_MOST_LOGGED])
                 return Fault(self._sandbox.explain(command) or NOT_STARTED)
             case Ended():
                 return _result(ended, capture)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auth.globs import MOST_ALTERNATIVES, covers, expand_braces, names, rooted
+from auth.globs import MOST_ALTERNATIVES, covers, covers_any, expand_braces, names, rooted
 
 
 @pytest.mark.parametrize(
@@ -88,6 +88,11 @@ def test_what_is_named_is_covered_and_so_is_all_below_it(pattern, path):
     if names(pattern, path):
         assert covers(pattern, path)
         assert covers(pattern, f"{path}/below")
+
+
+@given(st.lists(PATTERNS, max_size=4), PATHS)
+def test_a_set_covers_what_any_of_it_covers(patterns, path):
+    assert covers_any(tuple(patterns), path) is any(covers(pattern, path) for pattern in patterns)
 
 
 @given(PATHS.filter(lambda path: "[" not in path and "*" not in path and not path.startswith(".")))

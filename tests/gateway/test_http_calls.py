@@ -114,9 +114,10 @@ def test_a_session_may_choose_its_harness(post):
     assert "isError" not in post(message, session=begin(post, "2025-06-18")).json()["result"]
 
 
-def test_an_unknown_harness_is_400_and_opens_no_session(post):
+@pytest.mark.parametrize("query", ["?harness=nope", "?harness=", "?harness=super-pi-code&harness=super-pi-planner"])
+def test_a_harness_that_is_not_one_is_400_and_opens_no_session(post, query):
     """With a JSON-RPC body that keeps the id."""
-    answer = post(INITIALIZE, query="?harness=nope")
+    answer = post(INITIALIZE, query=query)
     assert (answer.status_code, answer.json()["id"]) == (400, 0)
     assert "mcp-session-id" not in answer.headers
 

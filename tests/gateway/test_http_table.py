@@ -81,6 +81,7 @@ def test_what_asks_for_nothing_gets_202_and_no_body(post, session, body):
         pytest.param({"content_type": "application/json; charset=latin-1"}, 415, id="JSON in another encoding"),
         pytest.param({"content_encoding": "gzip"}, 415, id="a compressed body"),
         pytest.param({"accept": "text/html"}, 406, id="a client that takes neither form"),
+        pytest.param({"body": {"jsonrpc": "2.0", "method": "x", "params": [1]}}, 400, id="a malformed notification"),
         pytest.param({"session": None}, 400, id="no session id"),
         pytest.param({"session": ""}, 400, id="an empty session id"),
         pytest.param({"session": "x" * 43}, 404, id="an unknown session id"),
@@ -119,6 +120,21 @@ def test_a_known_version_header_is_accepted(post, session, version):
     """Gemini never sends it; one that differs from the session's has no effect."""
     headers = {} if version is None else {"mcp_protocol_version": version}
     assert post(PING, session=session, **headers).status_code == 200
+
+
+def test_a_request_beyond_what_the_parser_takes_is_answered_by_its_id(post, session):
+    """JSON allows U+0000 and clients send it; a reply without the id would leave them waiting."""
+    raw = json.dumps(PING | {"id": "nul", "params": {"a": "\0"}}).encode()
+    answer = post(raw, session=session)
+    assert (answer.status_code, answer.json()["id"], answer.json()["error"]["code"]) == (200, "nul", -32602)
+
+
+def test_blanks_around_a_header_are_no_part_of_it(server, session):
+    """RFC 9110 section 5.5."""
+    raw = json.dumps(PING).encode()
+    lines = ["Host: localhost", "Content-Type: application/json", f"Content-Length: {len(raw)}"]
+    lines += [f"Mcp-Session-Id:  {session}  ", "MCP-Protocol-Version: 2025-06-18 ", "Connection: close"]
+    assert raw_exchange(server, *lines, body=raw).split()[1] == "200"
 
 
 def test_an_unknown_method_on_a_session_is_no_lost_session(post, session):

@@ -151,3 +151,17 @@ def test_the_data_folder_is_closed_to_others(place):
     modes = {path.name: path.stat().st_mode & 0o777 for path in (place / "data", place / "data" / "superpi.db")}
     assert modes == {"data": 0o700, "superpi.db": 0o600}
     assert os.listdir(place / "data")
+
+
+def test_a_data_folder_that_is_the_workspace_is_refused(place):
+    """The server's own database must not lie among the files that are worked on."""
+    done = superpi(place, "stdio", SUPERPI_DATA_DIR=str(place))
+    assert (done.returncode, "SUPERPI_DATA_DIR" in complaint(done)) == (2, True)
+
+
+def test_a_data_folder_below_a_closed_one_is_a_sentence(place):
+    """Nobody may look into it."""
+    closed = place / "closed"
+    closed.mkdir(mode=0o000)
+    done = superpi(place, "stdio", SUPERPI_DATA_DIR=str(closed / "data"))
+    assert (done.returncode, "Permission denied" in complaint(done)) == (1, True)

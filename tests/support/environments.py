@@ -1,4 +1,4 @@
-"""The environments that `make test` lays below `.envs`, each for one purpose and from one lock file."""
+"""The environments that `make test` lays below `.venvs`, each for one purpose and from one lock file."""
 
 from pathlib import Path
 from typing import Final
@@ -8,9 +8,11 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 
 def environment(name: str) -> Path:
     """The folder of an environment; fails with the command that makes it when it is missing."""
-    folder = ROOT / ".envs" / name
+    folder = ROOT / ".venvs" / name
     if not (folder / ".ready").exists():
-        raise AssertionError(f".envs/{name} is missing: run 'make .envs/{name}/.ready', or 'make test', which makes it")
+        raise AssertionError(
+            f".venvs/{name} is missing: run 'make .venvs/{name}/.ready', or 'make test', which makes it"
+        )
     return folder
 
 

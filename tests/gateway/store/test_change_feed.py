@@ -285,7 +285,7 @@ async def test_a_change_that_commits_after_a_later_one_is_heard(postgresql_url):
         assert ears.heard == [token(0), token(1), token(2), token("slow")]
 
 
-async def test_a_change_under_way_when_the_feed_begins_is_heard(postgresql_url, database):
+async def test_a_change_under_way_when_the_feed_begins_is_heard(postgresql_url):
     taken, go_on = threading.Event(), threading.Event()
     database = open_database(postgresql_url)
 

@@ -289,6 +289,10 @@ async def test_a_database_that_never_answers_holds_no_thread_for_ever(beyond, re
     said = [await failure(getattr(beyond, act)(run("SELECT 1"))) for _ in range(2)]
     assert time.monotonic() - start < 6
     assert all("in time" in words or "does not answer" in words for words in said)
+    lanes = {"read": beyond._reading, "write": beyond._writing}
+    async with asyncio.timeout(10):
+        while lanes[act].engine.pool.checkedout():
+            await asyncio.sleep(0.02)
     relay.thaw()
     async with asyncio.timeout(10):
         while True:

@@ -148,6 +148,12 @@ def test_other_ids_are_refused_without_one(id):
         pytest.param(b'{"jsonrpc":"2.0","id":4,"result":{},"error":{}}', -32600, 4, id="a result and an error"),
         pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"ping","result":{}}', -32600, 4, id="a call with a result"),
         pytest.param(b'{"jsonrpc":"2.0","result":{}}', -32600, None, id="an answer without an id"),
+        pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"x","params":{"a":"\\u0000"}}', -32602, 4, id="a NUL"),
+        pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"x","params":{"a":"\\ud800"}}', -32602, 4, id="half a pair"),
+        pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"x","params":{"a":1,"a":2}}', -32602, 4, id="a key twice"),
+        pytest.param(
+            b'{"jsonrpc":"2.0","id":4,"method":"x","params":{"a":99999999999999999999}}', -32602, 4, id="65 bits"
+        ),
         pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"no/such"}', -32601, 4, id="a method that does not exist"),
         pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"server/discover"}', -32601, 4, id="a later era's method"),
         pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"logging/setLevel"}', -32601, 4, id="a method not offered"),
@@ -176,6 +182,9 @@ def test_null_params_count_as_none():
         {"method": "notifications/no/such"},
         {"method": "tools/list"},
         {"method": "initialize"},
+        {"method": "notifications/x", "params": [1]},
+        {"method": 7},
+        {"method": "notifications/x", "result": {}},
         {"id": 3, "result": {}},
         {"id": 3, "error": {"code": 1, "message": "no"}},
     ],

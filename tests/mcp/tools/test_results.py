@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from auth.permissions import Deny, Layer, Mode
 from mcp.faults import Fault
-from mcp.protocol.content import Image, ResourceLink, Text, ToolResult
+from mcp.protocol.content import Image, Text, ToolResult
 from mcp.tools.refusal import refusal_result
 from mcp.tools.results import failed, succeeded
 
@@ -19,7 +19,5 @@ def test_a_fault_of_the_policy_becomes_the_refusal() -> None:
 
 
 def test_a_success_has_its_text_first() -> None:
-    image, link = Image("aGk=", "image/png"), ResourceLink("superpi://x", "x")
-    assert succeeded("done", {"a": 1}, links=[link], images=[image]) == ToolResult(
-        (Text("done"), image, link), {"a": 1}
-    )
+    image = Image("aGk=", "image/png")
+    assert succeeded("done", {"a": 1}, images=[image]) == ToolResult((Text("done"), image), {"a": 1})

@@ -30,6 +30,10 @@ NOISE = st.lists(
         st.sampled_from(
             [b"\x1b", b"[", b"\x1b[31m", b"\x1b]0;t\x07", b"\x1b]8;;u\x1b\\", b"\x1bP", b"\xc2\x9b", b"\xc2\x9d", b"\\"]
         ),
+        st.sampled_from(
+            [b"\x1b[K", b"\x1b[1K", b"\x1b[2K", b"\x1b[J", b"\x1b[3G", b"\x1b[4C", b"\x1b[2D", b"\x1b[9999C"]
+        ),
+        st.sampled_from([b"\t", b"a\tb", b"\t" * 1500, b"y" * 300]),
         st.sampled_from([b"\r", b"\n", b"\r\n", b"\b", b"\x00", b"\x18", b"abc", b"\xe2\x82", b"\xac", b"x" * 5000]),
     ),
     max_size=12,
@@ -81,16 +85,49 @@ def test_plain_text_is_not_changed(text: str):
         pytest.param(b"one\r\ntwo\r\n", "one\ntwo\n", id="CRLF is a newline"),
         pytest.param(b"one\r\r\ntwo", "one\ntwo", id="CR CR LF is a newline"),
         pytest.param(b" 10%\r 50%\r100%\n", "100%\n", id="a progress bar leaves its last state"),
-        pytest.param(b"\r 10%\r\x1b[K", " 10%", id="a return that nothing follows takes nothing away"),
+        pytest.param(b"important line\rX\n", "Xmportant line\n", id="text after a return is written over the line"),
+        pytest.param(b"important line\r", "important line", id="a return that nothing follows takes nothing away"),
+        pytest.param(b"important line\r\x1b[0m\n", "important line\n", id="nor does one before a colour"),
+        pytest.param(b"one\rtwo three\n", "two three\n", id="longer text goes on beyond the line"),
+        pytest.param(b"100 of 100\rdone\x1b[K\n", "done\n", id="the rest of a line is erased"),
+        pytest.param(b"12345\x1b[2D\x1b[1Kx\n", "   x5\n", id="the beginning of a line is erased"),
+        pytest.param(b"old\x1b[2K\x1b[1Gnew\n", "new\n", id="a line is erased and written anew"),
+        pytest.param(b"old line\r\x1b[Jnew\n", "new\n", id="what is below is erased with the rest of the line"),
+        pytest.param(b"kept\x1b[2J\x1b[Hmore", "keptmore", id="a cleared screen takes nothing away"),
+        pytest.param(b" 10%\r\x1b[K", "", id="a bar that is erased is gone"),
+        pytest.param(b"a\x1b[3Cb\x1b[2Gc", "ac  b", id="columns are moved to and passed over"),
+        pytest.param(b"a\x1b[99999999999999999999Cb", "ab", id="a move without end is none"),
+        pytest.param(b"a\tb\rxyz\n", "xyz     b\n", id="a tab is as wide as it looks"),
+        pytest.param(b"abcdefghij\rx\ty\n", "xbcdefghyj\n", id="a tab passes over what is there"),
+        pytest.param(b"a\tb\r\nc\td\r\n", "a\tb\nc\td\n", id="CRLF leaves tabs as they are"),
         pytest.param(b"N\bNA\bAM\bM", "NAM", id="overstriking leaves the letter"),
-        pytest.param(b"|\b/\b-\b \b", " "[:0], id="a spinner leaves nothing"),
+        pytest.param(b"|\b/\b-\b \b", " ", id="a spinner leaves nothing to see"),
+        pytest.param(b"abc\b\b", "abc", id="a backspace that nothing follows takes nothing away"),
         pytest.param(b"caf\xe9 \xe2\x82", "caf\ufffd \ufffd", id="bytes that are no UTF-8 are replaced"),
         pytest.param(b"x" * 20_000 + b"\ry", "x" * 20_000 + "\ny", id="what already went out is not taken back"),
-        pytest.param(b"x" * LINE_IN_HAND + b"\ry", "y", id="what is still in hand is taken back"),
+        pytest.param(b"x" * 20_000 + b"\b\by", "x" * 19_998 + "yx", id="but its end can be written over"),
+        pytest.param(b"x" * 20_000 + b"\r\n", "x" * 20_000 + "\n", id="a CRLF ends a long line too"),
+        pytest.param(
+            b"x" * LINE_IN_HAND + b"\ry", "y" + "x" * (LINE_IN_HAND - 1), id="what is in hand is written over"
+        ),
     ],
 )
 def test_cleaning(data: bytes, text: str):
     assert clean(data) == text
+
+
+@given(st.text(st.sampled_from("ab \t\r\b"), max_size=30), st.text("xy", min_size=31, max_size=31))
+def test_a_return_drops_nothing_that_is_not_written_over(written: str, line: str):
+    """What is longer than all that follows it shows its end."""
+    shown = clean(f"{line}\r{written.replace(chr(9), '')}".encode())
+    assert shown[len(written) :] == line[len(written) :]
+
+
+def test_memory_stays_bounded_under_an_endless_line_that_is_written_over():
+    cleaner = Cleaner()
+    out = sum(len(cleaner.feed(b"y" * 3000 + b"\r" + b"\tz\x1b[9999C\b")) for _ in range(100))
+    assert out <= 300_000 + 100 * 2 * LINE_IN_HAND
+    assert len(cleaner.finish()) <= LINE_IN_HAND
 
 
 def keep(*pieces: bytes, lines: int = 3, size: int = 20) -> Tail:

@@ -111,6 +111,18 @@ def test_a_launchers_failure_is_not_taken_for_the_commands(status: bytes, script
     assert type(ended) is kind
 
 
+def test_a_launcher_that_is_told_to_stop_is_not_taken_for_one_that_failed():
+    stop = Stop()
+    stop.throw()
+    launch = Launch(
+        ("/bin/sh", "-c", "trap 'exit 125' TERM; sleep 300 & wait"), ENV, ending=signal.SIGTERM, status=status_pipe(b"")
+    )
+    ended = run_to_end(launch, lambda piece: None, 10, stop)
+    stop.close()
+    assert isinstance(ended, Ended)
+    assert (ended.exit_code, ended.timed_out) == (137, False)
+
+
 def test_everything_is_given_back(tmp_path: Path):
     cleaned: list[int] = []
 
@@ -180,7 +192,7 @@ def server(step: SandboxStep, root: Path, script: str, *, heir: bool = False) ->
     shell(step)
     launcher = as_caller()
     argv = [*launcher.interpreter, "-c", SERVER, step, str(root), script, "heir" if heir else ""]
-    return subprocess.Popen(argv, env=dict(launcher.env), stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(argv, env={**launcher.env, "TMPDIR": str(root.parent)}, stdout=subprocess.PIPE, text=True)
 
 
 @pytest.mark.parametrize("step", SANDBOXES)
