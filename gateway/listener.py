@@ -7,6 +7,7 @@ new calls get 503 and running ones finish, then uvicorn stops. A second signal e
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import signal
 import socket
@@ -68,6 +69,10 @@ def _bind(settings: Settings) -> socket.socket:
         sock.bind((settings.host, settings.port))
     except OSError as error:
         sock.close()
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            raise SettingsError(
+                f"SUPERPI_HOST: {settings.host} is no address of this machine. Set SUPERPI_HOST=127.0.0.1."
+            ) from None
         raise SettingsError(
             f"SUPERPI_PORT: cannot listen on {settings.host}:{settings.port}: {error.strerror}. "
             "Set SUPERPI_PORT to a free port, or to 0 for any."
