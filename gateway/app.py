@@ -39,7 +39,7 @@ def create_app(services: Services) -> FastAPI:
     router = Router(
         services.engine,
         services.performer,
-        services.sessions,
+        services.lifecycle.sessions,
         services.lifecycle.flight,
         settings.http,
         services.lifecycle.is_draining,
@@ -48,5 +48,11 @@ def create_app(services: Services) -> FastAPI:
     app.router.routes.insert(0, Route("/mcp", endpoint=router, include_in_schema=False))
     app.include_router(health_routes(services))
     rules = Rules.of(settings.allowed_origins, settings.allowed_hosts)
-    app.add_middleware(Edge, rules=rules, authenticator=services.authenticator, metrics=services.metrics)
+    app.add_middleware(
+        Edge,
+        rules=rules,
+        authenticator=services.lifecycle.authenticator,
+        metrics=services.metrics,
+        tracing=services.lifecycle.tracing,
+    )
     return app

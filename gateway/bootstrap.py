@@ -38,6 +38,7 @@ from mcp.workspace.paths import Workspace
 from mcp.workspace.shell import SandboxStep, Shell, probe_shell
 from telemetry.audit import AuditTrail
 from telemetry.metrics import Metrics
+from telemetry.tracing import Tracing
 
 _log: Final = logging.getLogger("superpi.start")
 
@@ -49,11 +50,9 @@ class Services:
     settings: Settings
     engine: Engine
     performer: Performer
-    sessions: Sessions
     session_store: SessionStore
     lifecycle: Lifecycle
     database: Database
-    authenticator: Authenticator
     tokens: SqlTokens
     metrics: Metrics
 
@@ -72,12 +71,35 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
     harnesses, default = _harnesses(settings)
     catalogue = catalogue or standard_catalogue(harnesses, settings.limits)
     rules = _own_rules(settings)
+    shell = _shell(settings, local=local)
     database = _database(settings)
+    lifecycle, session_store, tokens = _lifecycle(settings, database)
+    metrics = _metrics(catalogue, lifecycle)
+    performer = Performer(
+        tools={tool.spec.name: tool for tool in catalogue.tools},
+        harnesses=harnesses,
+        default_harness=default,
+        workspace=Workspace(settings.workspace[0], settings.workspace[1:]),
+        shell=shell,
+        limits=settings.limits,
+        conversations=SqlConversations(database),
+        remote_mode=settings.remote_mode,
+        anonymous_mode=settings.remote_mode if settings.is_loopback else Mode.READ_ONLY,
+        recorder=Recorder(lifecycle.trail, metrics),
+        rules=rules,
+    )
+    await lifecycle.start()
+    key = await SqlKeys(database).signing_key("cursor")
+    engine = Engine(offer_of(catalogue, _server()), (key,))
+    return Services(settings, engine, performer, session_store, lifecycle, database, tokens, metrics)
+
+
+def _lifecycle(settings: Settings, database: Database) -> tuple[Lifecycle, SessionStore, SqlTokens]:
+    """What lives as long as the process, over one database."""
     changes = StoreChanges(
         database, settings.store_url, listen_url=settings.listen_url, seconds=settings.database_seconds
     )
     tokens = SqlTokens(database, record)
-    authenticator = Authenticator(tokens, changes, _utc_now, anonymous=settings.anonymous)
     session_store = SqlSessions(database)
     flight = Flight()
     sessions = Sessions(
@@ -87,31 +109,18 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
         idle=timedelta(seconds=settings.session_idle_seconds),
         most=settings.sessions_per_principal,
     )
-    trail = AuditTrail(SqlAudit(database), away=StoreUnavailable)
-    metrics = _metrics(catalogue, trail)
-    performer = Performer(
-        tools={tool.spec.name: tool for tool in catalogue.tools},
-        harnesses=harnesses,
-        default_harness=default,
-        workspace=Workspace(settings.workspace[0], settings.workspace[1:]),
-        shell=_shell(settings, local=local),
-        limits=settings.limits,
-        conversations=SqlConversations(database),
-        remote_mode=settings.remote_mode,
-        anonymous_mode=settings.remote_mode if settings.is_loopback else Mode.READ_ONLY,
-        recorder=Recorder(trail, metrics),
-        rules=rules,
+    lifecycle = Lifecycle(
+        sessions,
+        flight,
+        Authenticator(tokens, changes, _utc_now, anonymous=settings.anonymous),
+        changes,
+        AuditTrail(SqlAudit(database), away=StoreUnavailable),
+        Tracing(settings.otlp_endpoint, version=VERSION),
     )
-    lifecycle = Lifecycle(sessions, flight, authenticator, changes, trail)
-    await lifecycle.start()
-    key = await SqlKeys(database).signing_key("cursor")
-    engine = Engine(offer_of(catalogue, _server()), (key,))
-    return Services(
-        settings, engine, performer, sessions, session_store, lifecycle, database, authenticator, tokens, metrics
-    )
+    return lifecycle, session_store, tokens
 
 
-def _metrics(catalogue: Catalogue, trail: AuditTrail) -> Metrics:
+def _metrics(catalogue: Catalogue, lifecycle: Lifecycle) -> Metrics:
     metrics = Metrics(
         routes=ROUTES,
         tools=[tool.spec.name for tool in catalogue.tools],
@@ -119,7 +128,9 @@ def _metrics(catalogue: Catalogue, trail: AuditTrail) -> Metrics:
         credentials=RESULTS,
         version=VERSION,
     )
-    metrics.watch_audit(trail)
+    metrics.watch_audit(lifecycle.trail)
+    metrics.watch("superpi_calls_in_flight", lambda: len(lifecycle.flight))
+    metrics.watch("superpi_sessions", lambda: len(lifecycle.sessions))
     return metrics
 
 

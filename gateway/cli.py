@@ -86,7 +86,7 @@ def _settings(**overrides: Any) -> Settings:
     from telemetry.logs import configure
 
     settings = load(**overrides)
-    configure(settings.log_level, settings.log_format)
+    configure(settings.log_level, settings.log_format, settings.secrets)
     for name in unknown_variables(list(os.environ)):
         _complain(f"{name} is not a setting and has no effect")
     return settings

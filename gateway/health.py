@@ -1,6 +1,4 @@
-"""Probes: `/livez` says that the process answers, `/readyz` whether it should be sent requests,
-`/metrics` what it did.
-"""
+"""Probes: `/livez` (does the process answer), `/readyz` (should it be sent requests), `/metrics` (what it did)."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from gateway.store.faults import StoreUnavailable
 from mcp.flight import Flight
 from mcp.live import Sessions
 from telemetry.audit import AuditTrail
+from telemetry.tracing import Tracing
 
 _log: Final = logging.getLogger("superpi.lifecycle")
 
@@ -29,6 +30,7 @@ class Lifecycle:
     authenticator: Authenticator
     changes: StoreChanges
     trail: AuditTrail
+    tracing: Tracing
     draining: bool = False
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -75,3 +77,4 @@ class Lifecycle:
         await self.authenticator.tidy(everything=True)
         await self.trail.close()
         await self.changes.stop()
+        await self.tracing.close()

@@ -18,14 +18,15 @@ from typing import Any, Final, assert_never
 from auth.authenticator import Authenticator, Unauthenticated, Unavailable
 from auth.caller import Caller
 from gateway.origins import Headers, Rules, cors_headers, preflight_headers
-from gateway.routes import PROBES
+from gateway.routes import OTHER, PROBES, ROUTES
 from gateway.store.faults import StoreUnavailable
 from mcp import http
 from mcp.http import Receive, Refused, Scope, Send
 from mcp.protocol import codec
 from mcp.protocol.errors import HttpRefusal
-from mcp.router import CALLER_KEY, REQUEST_ID_KEY
+from mcp.router import CALLER_KEY, REQUEST_ID_KEY, SPAN_KEY
 from telemetry.metrics import Metrics
+from telemetry.tracing import Attribute, Span, Tracing
 
 _log: Final = logging.getLogger("superpi.edge")
 
@@ -42,6 +43,7 @@ class Edge:
     rules: Rules
     authenticator: Authenticator
     metrics: Metrics
+    tracing: Tracing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take one connection's scope in; anything but HTTP goes through untouched."""
@@ -51,10 +53,20 @@ class Edge:
         began = time.perf_counter()
         answer = _Answer(send, _request_id(scope))
         scope[REQUEST_ID_KEY] = answer.id
+        scope[SPAN_KEY] = span = self._span(scope, answer.id)
         try:
             await self._take(scope, receive, answer)
         finally:
+            span.end(answer.status)
             self.metrics.request(scope["path"], scope["method"], answer.status, time.perf_counter() - began)
+
+    def _span(self, scope: Scope, id: str) -> Span:
+        method, route = scope["method"], scope["path"] if scope["path"] in ROUTES else OTHER
+        span = self.tracing.start(f"{method} {route}", http.only_header(scope, b"traceparent"))
+        span.set(Attribute.METHOD, method)
+        span.set(Attribute.ROUTE, route)
+        span.set(Attribute.REQUEST_ID, id)
+        return span
 
     async def _take(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         if scope["path"] in PROBES:

@@ -10,3 +10,5 @@ PROBES: Final = frozenset({"/livez", "/readyz", "/metrics"})
 ROUTES: Final = frozenset({MCP, *PROBES})
 #: Results of judging a credential.
 RESULTS: Final = ("anonymous", "token", "refused", "unavailable")
+#: Stands for every other path.
+OTHER: Final = "other"

@@ -10,6 +10,7 @@ import ipaddress
 import os
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlsplit
 
 import platformdirs
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
@@ -118,6 +119,9 @@ class Settings(BaseSettings):
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe record logged.")
     log_format: Literal["text", "json"] = Field("text", description="Form of the log on stderr.")
+    otlp_endpoint: str | None = Field(
+        None, description="OpenTelemetry collector to send a span a request to, like http://collector:4318."
+    )
     limits: Limits = Field(default_factory=Limits, description="Bounds of the tools.")
     http: HttpLimits = Field(default_factory=HttpLimits, description="Bounds of the HTTP transport.")
 
@@ -132,6 +136,12 @@ class Settings(BaseSettings):
     def listen_url(self) -> str:
         """Where notifications of changes come from; may hold a password."""
         return self.database_listen_url.get_secret_value() if self.database_listen_url else self.store_url
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Values that no log may show."""
+        urls = [url.get_secret_value() for url in (self.database_url, self.database_listen_url) if url is not None]
+        return (*urls, *filter(None, (urlsplit(url).password for url in urls)))
 
     @property
     def is_loopback(self) -> bool:

@@ -65,6 +65,7 @@ class Connection:
     session: str | None = None
     request_id: str = ""
     address: str | None = None
+    trace_id: str | None = None
 
 
 def _removed(id: str) -> Harness:
@@ -155,8 +156,11 @@ class Performer:
         """Decide, run and record one call."""
         policy = self.policy(connection)
         caller = connection.caller
-        around = Circumstances(caller.principal, caller.token, connection.request_id, connection.address)
-        changes = self._changes(effect)
+        around = Circumstances(
+            caller.principal, caller.token, connection.request_id, connection.address, connection.trace_id
+        )
+        # Only the HTTP side waits for room in the trail before such a call.
+        changes = caller.transport is Transport.HTTP and self._changes(effect)
         began = time.monotonic()
         decision = decide_tool(policy, effect.name, self.tools[effect.name].need)
         if isinstance(decision, Deny):

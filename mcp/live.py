@@ -111,6 +111,10 @@ class Sessions:
             case Change(Subject.SESSION, id):
                 self._forget(id)
 
+    def __len__(self) -> int:
+        """How many are in memory because they are in use."""
+        return len(self._warm)
+
     async def tidy(self) -> None:
         """Write what use moved forward, forget what fell idle, and end what expired. Called about once a minute."""
         now = self._now()

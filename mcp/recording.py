@@ -24,6 +24,7 @@ class Circumstances:
     token: str | None
     request_id: str
     address: str | None
+    trace_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class Recorder:
             object=effect.name,
             decision=decision.value,
             reason=reason,
+            trace_id=around.trace_id,
             token=around.token,
             address=around.address,
             duration_ms=round(seconds * 1000),

@@ -34,10 +34,12 @@ from mcp.protocol import revisions
 from mcp.protocol.effects import CancelRequested, Opened
 from mcp.protocol.engine import Engine, Step
 from mcp.protocol.errors import HttpRefusal, http_status
+from mcp.protocol.methods import METHODS
 from mcp.protocol.state import State
 from mcp.protocol.wire import Batch, Malformed, Payload, Reply, Request, RequestId, Response, Single, parse
 from mcp.sessions import Session
 from mcp.settling import Settling
+from telemetry.tracing import Attribute, Span, session_label
 
 _log: Final = logging.getLogger("superpi.router")
 
@@ -45,6 +47,8 @@ _log: Final = logging.getLogger("superpi.router")
 CALLER_KEY: Final = "superpi.caller"
 #: Where the gateway puts the id of a request.
 REQUEST_ID_KEY: Final = "superpi.request_id"
+#: Where the gateway puts the span of a request.
+SPAN_KEY: Final = "superpi.span"
 _RETRY: Final = ((b"retry-after", b"2"), (b"connection", b"close"))
 #: The rest of a body that was not read is not the next request.
 _CLOSE: Final = ((b"connection", b"close"),)
@@ -112,6 +116,7 @@ class Router:
         session = await self._session(scope)
         if isinstance(session, HttpRefusal):
             return Refused(session, id)
+        _tell(scope[SPAN_KEY], payload, session)
         step = self.engine.receive(payload, session.state)
         for fact in step.facts:
             if isinstance(fact, CancelRequested):
@@ -202,8 +207,22 @@ class Router:
 def _connection(scope: Scope, session: Session) -> Connection:
     client = scope.get("client")
     return Connection(
-        scope[CALLER_KEY], session.state, session.id, scope.get(REQUEST_ID_KEY, ""), client[0] if client else None
+        scope[CALLER_KEY],
+        session.state,
+        session.id,
+        scope[REQUEST_ID_KEY],
+        client[0] if client else None,
+        scope[SPAN_KEY].trace_id,
     )
+
+
+def _tell(span: Span, payload: Payload, session: Session) -> None:
+    """Say on the span what was asked for: methods that exist, never a caller's own words."""
+    if isinstance(payload, Single) and isinstance(payload.message, Request) and payload.message.method in METHODS:
+        span.set(Attribute.MCP_METHOD, payload.message.method)
+    span.set(Attribute.MCP_SESSION, session_label(session.id))
+    if session.state.revision is not None:
+        span.set(Attribute.MCP_REVISION, session.state.revision.value)
 
 
 def _request_id(payload: Payload) -> RequestId | None:
