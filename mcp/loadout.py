@@ -17,7 +17,7 @@ from mcp.workspace.shell import SandboxStep
 
 _BUILT_IN: Final = (
     "Never show the content of .env files; .env.example may be read.",
-    "Never write below .git/ at any depth, nor below .superpi/ at the root.",
+    "File tools never write below .git/ at any depth, nor below .superpi/ at the root. Commands may commit.",
 )
 
 _REACH: Final = {
@@ -32,11 +32,23 @@ _REACH: Final = {
 }
 #: What the reach of a command is worth on each step of the sandbox.
 _STEPS: Final = {
-    SandboxStep.BUBBLEWRAP: "Commands are confined, and paths that rules deny are hidden from them.",
+    SandboxStep.BUBBLEWRAP: (
+        "Commands are confined, and paths that rules deny are hidden from them, but for files that git has with the "
+        "same content. The workspace's .git/config and .git/hooks are read-only to them."
+    ),
     SandboxStep.LANDLOCK: "Commands are confined; paths that rules deny inside the workspace are not hidden from them.",
-    SandboxStep.UNSANDBOXED: "Commands are not confined: they reach whatever the server's user reaches.",
+    SandboxStep.UNSANDBOXED: (
+        "Commands are not confined: they reach whatever the server's user reaches, the network too, whatever the mode "
+        "and the rules on paths say. In the mode read_only they are refused."
+    ),
     SandboxStep.UNAVAILABLE: "Commands cannot be run.",
 }
+_UNCONFINED: Final = "runs unconfined, with a network and with all files that the server's user reaches"
+_NO_SANDBOX: Final = "bash is refused here: the server has no sandbox to run commands in. Nothing was changed."
+_NOT_READ_ONLY: Final = (
+    "bash is refused here: the server runs commands without a sandbox, and nothing would hold them to the mode "
+    "read_only. Nothing was changed."
+)
 
 
 def loadout(
@@ -52,20 +64,34 @@ def loadout(
         "mode": policy.mode.label,
         "caps": [{"layer": cap.layer.value, "mode": cap.mode.label} for cap in policy.caps],
         "workspace": workspace,
-        "tools": [_tool(policy, spec, need) for spec, need in tools],
+        "tools": [_tool(policy, spec, need, step) for spec, need in tools],
         "rules": [rule_text(rule) for rule in policy.rules] + list(_BUILT_IN),
         "sandbox": {"step": step.value, "means": _STEPS[step], "why": why},
     }
 
 
-def _tool(policy: Policy, spec: ToolSpec, need: Need) -> dict[str, Any]:
+def _tool(policy: Policy, spec: ToolSpec, need: Need, step: SandboxStep) -> dict[str, Any]:
     described = {"name": spec.name, "title": spec.title}
     decision = decide_tool(policy, spec.name, need)
     if isinstance(decision, Deny):
         refusal = refusal_data(spec.name, decision)
         return described | {"allowed": False, "refusal": dict(refusal), "message": refusal_text(spec.name, decision)}
+    if need is Need.EXECUTE and (message := _unrunnable(policy.mode, step)) is not None:
+        return described | {"allowed": False, "message": message}
     rules = [rule_text(rule) for rule in policy.rules if _binds(rule, spec.name)]
-    return described | {"allowed": True, "reach": _REACH[need, policy.mode], "rules": rules}
+    return described | {"allowed": True, "reach": _reach(need, policy.mode, step), "rules": rules}
+
+
+def _unrunnable(mode: Mode, step: SandboxStep) -> str | None:
+    """Why no command can be run, though the policy allows it; None when they can."""
+    if step is SandboxStep.UNAVAILABLE:
+        return _NO_SANDBOX
+    return _NOT_READ_ONLY if step is SandboxStep.UNSANDBOXED and mode is Mode.READ_ONLY else None
+
+
+def _reach(need: Need, mode: Mode, step: SandboxStep) -> str:
+    unconfined = need is Need.EXECUTE and step is SandboxStep.UNSANDBOXED
+    return _UNCONFINED if unconfined else _REACH[need, mode]
 
 
 def _binds(rule: Rule, tool: str) -> bool:

@@ -4,6 +4,8 @@ import os
 
 import hypothesis
 
+from tests.support.unprivileged import remove_copies
+
 # A setting of whoever runs the tests must not become one of a server under test.
 for name in [name for name in os.environ if name.startswith("SUPERPI_")]:
     del os.environ[name]
@@ -11,3 +13,8 @@ for name in [name for name in os.environ if name.startswith("SUPERPI_")]:
 # A busy machine is no failure: pytest-timeout bounds each test, not each example.
 hypothesis.settings.register_profile("superpi", deadline=None)
 hypothesis.settings.load_profile("superpi")
+
+
+def pytest_sessionfinish():
+    """Leave nothing behind in the folder of temporary files."""
+    remove_copies()

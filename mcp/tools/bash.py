@@ -16,9 +16,11 @@ from mcp.protocol.offer import ToolAnnotations, ToolSpec
 from mcp.tools.amounts import kibibytes
 from mcp.tools.arguments import tolerating
 from mcp.tools.base import Tool, ToolContext
+from mcp.tools.bash_hints import FROZEN, hints
 from mcp.tools.refusal import refusal_result
 from mcp.tools.results import failed, succeeded
 from mcp.workspace.sandbox_masks import Masks, find_masks
+from mcp.workspace.sandbox_tracked import without_tracked
 from mcp.workspace.shell import Command, CommandResult
 
 NAME: Final = "bash"
@@ -27,8 +29,7 @@ META_KEY: Final = "io.superpi/command"
 #: The kernel takes 131,072 bytes in one argument (MAX_ARG_STRLEN); the rest is for what goes around it.
 MOST_COMMAND_BYTES: Final = 120_000
 
-#: What git runs when somebody uses the repository outside the sandbox later; the rest of .git stays writable.
-_FROZEN: Final = (".superpi", ".git/hooks", ".git/config", ".git/config.worktree")
+_NO_TERMINAL: Final = "A command that waits for a terminal (an editor, a pager, a password) cannot be used here."
 
 _OUTPUT: Final = {
     "type": "object",
@@ -103,6 +104,7 @@ async def run(ctx: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
     masks = await asyncio.to_thread(_masks, ctx) if ctx.shell.masks else Masks()
     if isinstance(masks, Fault):
         return failed(masks, NAME)
+    masks = await without_tracked(ctx.shell, ctx.workspace.root, masks, ctx.principal)
     command = Command(
         argv=("bash", "-c", script),
         root=ctx.workspace.root,
@@ -114,7 +116,10 @@ async def run(ctx: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         pinned=masks.pinned,
     )
     result = await ctx.shell.run(command)
-    return failed(result, NAME) if isinstance(result, Fault) else _answer(result, timeout, ctx.limits)
+    if isinstance(result, Fault):
+        return failed(result, NAME)
+    explained = hints(ctx.policy, masks, result.output) if result.exit_code else []
+    return _answer(result, timeout, ctx.limits, explained)
 
 
 def _unfit(script: str, timeout: float, limits: Limits) -> Fault | None:
@@ -140,7 +145,7 @@ def _masks(ctx: ToolContext) -> Masks | Fault:
     found = find_masks(root, denied_globs(ctx.policy, Need.READ), _rules_on_writing(ctx.policy) if may_write else ())
     if isinstance(found, Fault) or not may_write:
         return found
-    kept = tuple(name for name in (*_FROZEN, ".git") if (root / name).exists() and not (root / name).is_symlink())
+    kept = tuple(name for name in (*FROZEN, ".git") if (root / name).exists() and not (root / name).is_symlink())
     frozen = tuple(name for name in kept if name != ".git" or (root / name).is_file())
     pinned = tuple(name for name in kept if name not in frozen)
     return Masks(found.hidden, (*found.frozen, *frozen), (*found.pinned, *pinned))
@@ -152,8 +157,8 @@ def _rules_on_writing(policy: Policy) -> tuple[str, ...]:
     return tuple(glob for glob in denied_globs(policy, Need.WRITE) if glob not in built_in)
 
 
-def _answer(result: CommandResult, timeout: float, limits: Limits) -> ToolResult:
-    notes = [*_left_off(result, limits), *_ending(result, timeout, limits)]
+def _answer(result: CommandResult, timeout: float, limits: Limits, explained: list[str]) -> ToolResult:
+    notes = [*_left_off(result, limits), *_ending(result, timeout, limits), *explained]
     shown = result.output.removesuffix("\n")
     text = "\n\n".join([shown or "(no output)", *notes])
     fields = {
@@ -188,7 +193,8 @@ def _ending(result: CommandResult, timeout: float, limits: Limits) -> list[str]:
     if result.timed_out:
         most = f"{most_seconds(limits):g}"
         what = f"Timed out after {timeout:g} s: the command and everything it started was killed"
-        return [f"[{what}, and its output until then is above. A longer timeout can be given, up to {most} s.]"]
+        longer = f"A longer timeout can be given, up to {most} s"
+        return [f"[{what}, and its output until then is above. {longer}. {_NO_TERMINAL}]"]
     return [f"[exit code {result.exit_code}{_signal(result.exit_code)}]"] if result.exit_code else []
 
 

@@ -18,7 +18,18 @@ from mcp.faults import Fault
 from mcp.workspace.processes import Launch
 from mcp.workspace.sandbox_programs import OpenProgram, drop_to
 from mcp.workspace.sandbox_seccomp import namespaced_filter
-from mcp.workspace.sandbox_world import GIT_CONFIG, ROOT_LINKS, User, World, enters, passwd, reaches, rlimits, user_for
+from mcp.workspace.sandbox_world import (
+    GIT_CONFIG,
+    ROOT_LINKS,
+    User,
+    World,
+    enters,
+    git_ignore,
+    passwd,
+    reaches,
+    rlimits,
+    user_for,
+)
 from mcp.workspace.shell_command import Command, SandboxStep
 
 #: Size of the private /tmp and /dev/shm of a command, in bytes; they are memory.
@@ -51,20 +62,22 @@ class Inherited:
     passwd: int
     group: int
     git_config: int
+    git_ignore: int
     seccomp: int | None
 
     def all(self) -> tuple[int, ...]:
         """Every one of them."""
-        named = (self.status, self.passwd, self.group, self.git_config)
+        named = (self.status, self.passwd, self.group, self.git_config, self.git_ignore)
         return named if self.seccomp is None else (*named, self.seccomp)
 
 
-def _inherited(status: int, user: User | None) -> Inherited:
+def _inherited(status: int, user: User | None, git_ignore: bytes) -> Inherited:
     uid, gid = (os.geteuid(), os.getegid()) if user is None else (user.uid, user.gid)
     users, groups = passwd(uid, gid)
     program = namespaced_filter(platform.machine())
     seccomp = None if program is None else _memory(program)
-    return Inherited(status, _memory(users), _memory(groups), _memory(GIT_CONFIG.encode()), seccomp)
+    git = (_memory(GIT_CONFIG.encode()), _memory(git_ignore))
+    return Inherited(status, _memory(users), _memory(groups), *git, seccomp)
 
 
 def _memory(data: bytes) -> int:
@@ -95,7 +108,7 @@ class Bubblewrap:
             return Fault("Commands cannot run: the server is root, and there is no setpriv to give that up.")
         program = self._program.path()
         reading, writing = os.pipe()
-        inherited = _inherited(writing, user)
+        inherited = _inherited(writing, user, git_ignore((*command.hidden, *_own(command, self._world))))
         argv = (*drop, str(program), *profile(command, self._world, user, inherited))
         return Launch(argv, env={}, fds=inherited.all(), status=reading)
 
@@ -138,6 +151,7 @@ def _system(world: World, inherited: Inherited, *, network: bool) -> Iterator[st
     yield from ("--perms", "1777", "--size", str(SHM_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev")  # noqa: S108
     yield from ("--perms", "1777", "--size", str(TMP_BYTES), "--tmpfs", "/tmp", "--dir", HOME)  # noqa: S108
     yield from ("--file", str(inherited.git_config), f"{HOME}/.gitconfig")
+    yield from ("--dir", f"{HOME}/.config/git", "--file", str(inherited.git_ignore), f"{HOME}/.config/git/ignore")
     yield from ("--dir", "/run", "--dir", "/var", "--symlink", "../tmp", "/var/tmp")  # noqa: S108
     # An installation may show paths below any of these.
     for path in world.exposed(network=network):
@@ -153,8 +167,7 @@ def _masks(command: Command, world: World, user: User | None) -> Iterator[str]:
     cannot reach needs no mask, and bwrap could not mount one.
     """
     kinds = dict.fromkeys(command.pinned, "pin") | dict.fromkeys(command.frozen, "freeze")
-    own = [str(path.relative_to(command.root)) for path in world.private if path.is_relative_to(command.root)]
-    kinds |= dict.fromkeys([*command.hidden, *own], "hide")
+    kinds |= dict.fromkeys([*command.hidden, *_own(command, world)], "hide")
     for name in sorted(kinds, key=lambda name: name.split("/")):
         path = command.root / name
         above = {kinds.get(str(folder)) for folder in Path(name).parents if str(folder) != name}
@@ -170,6 +183,11 @@ def _masks(command: Command, world: World, user: User | None) -> Iterator[str]:
                 yield from ("--perms", "0000", "--size", "4096", "--tmpfs", str(path), "--remount-ro", str(path))
             case _:
                 yield from ("--ro-bind", "/dev/null", str(path))
+
+
+def _own(command: Command, world: World) -> list[str]:
+    """The server's own paths in the workspace."""
+    return [str(path.relative_to(command.root)) for path in world.private if path.is_relative_to(command.root)]
 
 
 def _limited(command: Command) -> list[str]:

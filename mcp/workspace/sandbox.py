@@ -1,7 +1,7 @@
 """The ladder: which sandbox works here, found by running its real profile once; and the shell made of it.
 
 Steps are tried safest first. What is lost with each step down is said in one sentence, for logs, `/readyz` and
-`superpi doctor`; `docs/sandbox.md` says it at length.
+`superpi://workspace/tools`; `docs/sandbox.md` says it at length.
 """
 
 from __future__ import annotations

@@ -43,6 +43,13 @@ def landlock_abi() -> int:
     return max(0, int(ctypes.CDLL(None).syscall(ctypes.c_long(_CREATE_RULESET), None, ctypes.c_size_t(0), _VERSION)))
 
 
+_NOT_READ_ONLY: Final = (
+    "Commands cannot run here: this server has no sandbox, and without one nothing keeps a command from changing "
+    "files, which the mode read_only promises. Nothing was run. Use read, grep, find and ls. Whoever runs the server "
+    "can make a sandbox work (bubblewrap, or Landlock) and take SUPERPI_SANDBOX=off away, or allow a higher mode."
+)
+
+
 class Landlock:
     """Starts commands under Landlock rules and a system call filter."""
 
@@ -75,7 +82,10 @@ class Landlock:
 
 
 class Unsandboxed:
-    """Starts commands without confinement; `local` as the machine's own user, with their home and PATH."""
+    """Starts commands without confinement; `local` as the machine's own user, with their home and PATH.
+
+    In the mode read_only it starts none, since nothing would hold that mode.
+    """
 
     step = SandboxStep.UNSANDBOXED
 
@@ -84,6 +94,8 @@ class Unsandboxed:
 
     def plan(self, command: Command) -> Launch | Fault:
         """The launch of a command: where there is Linux under the launcher, which still ends what it leaves."""
+        if command.mode is Mode.READ_ONLY:
+            return Fault(_NOT_READ_ONLY)
         user = None if self._local else user_for(command.root)
         scratch = _Scratch.make(user)
         own = {name: os.environ[name] for name in ("PATH", "HOME") if self._local and name in os.environ}

@@ -21,6 +21,7 @@ from typing import Final
 from auth import globs
 from mcp.faults import Fault
 from mcp.workspace.sandbox_world import User, enters, user_for
+from mcp.workspace.shell_command import WORKSPACE_GONE, is_gone
 
 #: How long a workspace may take to be listed, in seconds, and how many mounts a command gets at most.
 LISTING_SECONDS: Final = 10.0
@@ -73,7 +74,7 @@ def find_masks(
     except OSError:
         masks = None
     if masks is None:
-        return Fault(_CANNOT_LIST)
+        return Fault(WORKSPACE_GONE if is_gone(root) else _CANNOT_LIST)
     too_many = len(masks.hidden) + len(masks.frozen) + len(masks.pinned) > MOST_MASKS
     return Fault(_TOO_MANY) if too_many else masks
 

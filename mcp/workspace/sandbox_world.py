@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -116,6 +117,15 @@ def program(name: str, environment: dict[str, str]) -> str:
 def passwd(uid: int, gid: int) -> tuple[bytes, bytes]:
     """An /etc/passwd and an /etc/group with one line each."""
     return f"{_USER}:x:{uid}:{gid}:Super-Pi:/tmp/home:/bin/bash\n".encode(), f"{_USER}:x:{gid}:\n".encode()
+
+
+def git_ignore(hidden: Iterable[str]) -> bytes:
+    """A `~/.config/git/ignore` that names these paths, so that `git add -A` passes over what cannot be read.
+
+    Git holds it against files that it does not track, by their place in the repository (gitignore(5)).
+    """
+    special = (re.sub(r"([\\\\*?\[]|\s\Z)", r"\\\1", name) for name in hidden if "\n" not in name)
+    return b"".join(b"/" + os.fsencode(name) + b"\n" for name in special)
 
 
 def rlimits(timeout: float, *, shared: bool) -> dict[str, int]:

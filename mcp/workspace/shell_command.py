@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import enum
+import stat
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from auth.permissions import Mode
+
+#: What is said when there is no folder at `root` any more.
+WORKSPACE_GONE: Final = (
+    "The command was not run: the workspace folder is gone. Whoever runs the server must put it back, or serve "
+    "another one."
+)
 
 
 class SandboxStep(enum.StrEnum):
@@ -61,3 +69,11 @@ class CommandResult:
     cut_line_bytes: int = 0
     spool: str | None = None
     spool_capped: bool = False
+
+
+def is_gone(root: Path) -> bool:
+    """Whether there is no folder any more; one that cannot be looked at is not gone."""
+    try:
+        return not stat.S_ISDIR(root.stat().st_mode)
+    except OSError as error:
+        return isinstance(error, (FileNotFoundError, NotADirectoryError))

@@ -10,7 +10,7 @@ from mcp.limits import Limits
 from mcp.workspace.processes import NOT_STARTED, Ended, NeverRan, Stop, in_thread, run_to_end
 from mcp.workspace.sandbox import Sandbox
 from mcp.workspace.shell_capture import Capture
-from mcp.workspace.shell_command import Command, CommandResult
+from mcp.workspace.shell_command import WORKSPACE_GONE, Command, CommandResult, is_gone
 from mcp.workspace.shell_gate import Gate
 
 _log: Final = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class CommandRunner:
             ended = run_to_end(launch, capture.feed, command.timeout, stop)
         except OSError as error:
             _log.error("a command could not be started: %s", error)
-            return Fault(NOT_STARTED)
+            return _not_started(command)
         finally:
             capture.finish()
         match ended:
@@ -56,11 +56,16 @@ class CommandRunner:
                 return ended
             case NeverRan():
                 _log.error("the sandbox could not start a command: %s", capture.tail.text[:_MOST_LOGGED])
-                return Fault(self._sandbox.explain(command) or NOT_STARTED)
+                why = None if is_gone(command.root) else self._sandbox.explain(command)
+                return _not_started(command) if why is None else Fault(why)
             case Ended():
                 return _result(ended, capture)
             case _:
                 assert_never(ended)
+
+
+def _not_started(command: Command) -> Fault:
+    return Fault(WORKSPACE_GONE if is_gone(command.root) else NOT_STARTED)
 
 
 def _result(ended: Ended, capture: Capture) -> CommandResult:

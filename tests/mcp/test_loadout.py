@@ -38,7 +38,8 @@ EDIT_REFUSED = {
 }
 SANDBOX = {
     "step": "bubblewrap",
-    "means": "Commands are confined, and paths that rules deny are hidden from them.",
+    "means": "Commands are confined, and paths that rules deny are hidden from them, but for files that git has with "
+    "the same content. The workspace's .git/config and .git/hooks are read-only to them.",
     "why": "It works.",
 }
 
@@ -76,7 +77,7 @@ def test_the_whole_loadout():
             "Never read, grep or edit: secrets/**",
             "Only bash: git *",
             "Never show the content of .env files; .env.example may be read.",
-            "Never write below .git/ at any depth, nor below .superpi/ at the root.",
+            "File tools never write below .git/ at any depth, nor below .superpi/ at the root. Commands may commit.",
         ],
         "sandbox": SANDBOX,
     }
@@ -91,6 +92,54 @@ def test_it_says_what_the_decision_says(mode, has, rules):
         decision = decide_tool(policy, tool["name"], NEEDS[tool["name"]])
         refused = refusal_text(tool["name"], decision) if isinstance(decision, Deny) else None
         assert (tool["allowed"], tool.get("message")) == (refused is None, refused)
+
+
+UNCONFINED = "runs unconfined, with a network and with all files that the server's user reaches"
+READ_ONLY_REFUSED = (
+    "bash is refused here: the server runs commands without a sandbox, and nothing would hold them to the mode "
+    "read_only. Nothing was changed."
+)
+NO_SANDBOX = "bash is refused here: the server has no sandbox to run commands in. Nothing was changed."
+
+
+@pytest.mark.parametrize(
+    ("step", "mode", "said"),
+    [
+        pytest.param(
+            SandboxStep.LANDLOCK,
+            Mode.READ_ONLY,
+            {"allowed": True, "reach": "runs with the workspace read-only and without a network", "rules": []},
+            id="a sandbox holds the mode",
+        ),
+        pytest.param(
+            SandboxStep.UNSANDBOXED,
+            Mode.READ_ONLY,
+            {"allowed": False, "message": READ_ONLY_REFUSED},
+            id="without one nothing holds read_only",
+        ),
+        *(
+            pytest.param(
+                SandboxStep.UNSANDBOXED, mode, {"allowed": True, "reach": UNCONFINED, "rules": []}, id=f"nor {mode}"
+            )
+            for mode in (Mode.WORKSPACE_WRITE, Mode.FULL)
+        ),
+        *(
+            pytest.param(
+                SandboxStep.UNAVAILABLE, mode, {"allowed": False, "message": NO_SANDBOX}, id=f"none available in {mode}"
+            )
+            for mode in Mode
+        ),
+    ],
+)
+def test_the_reach_of_commands_is_what_the_step_can_hold(step: SandboxStep, mode: Mode, said: dict):
+    policy = Policy("h", frozenset(NEEDS), (Cap(Layer.HARNESS, mode),))
+    assert described(policy, step)["tools"][2] == {"name": "bash", "title": "Bash", **said}
+
+
+@pytest.mark.parametrize("step", SandboxStep)
+def test_only_commands_depend_on_the_step(step: SandboxStep):
+    policy = Policy("h", frozenset(NEEDS), (Cap(Layer.HARNESS, Mode.FULL),))
+    assert described(policy, step)["tools"][:2] == described(policy)["tools"][:2]
 
 
 @pytest.mark.parametrize("step", SandboxStep)

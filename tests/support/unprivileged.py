@@ -2,12 +2,11 @@
 
 A server that runs as root proves nothing about files that it must not reach, and the sandbox behaves differently under
 it. So the child drops to an id that owns nothing. It may not be able to run the interpreter of the tests (under a
-closed home, say) or read the project; then the system's interpreter of the same version and a copy serve it.
+closed home, say) or read the project; then the system's interpreter of the same version or copies of both serve it.
 """
 
 from __future__ import annotations
 
-import atexit
 import functools
 import os
 import shutil
@@ -38,6 +37,8 @@ _DROP: Final = (
     "--bounding-set=-all",
     "env",
 )
+#: Copies that this process made.
+_COPIES: Final[list[Path]] = []
 _PROBE: Final = "import gateway.settings, sqlalchemy, uvicorn"
 
 
@@ -102,6 +103,13 @@ def own(path: Path) -> None:
         os.chown(found, NOBODY, NOBODY, follow_symlinks=False)
 
 
+def remove_copies() -> None:
+    """Remove what was copied for the unprivileged user, at the end of the tests: xdist's workers skip `atexit`."""
+    unprivileged.cache_clear()
+    while _COPIES:
+        shutil.rmtree(_COPIES.pop())
+
+
 def _environment(path: Sequence[Path], scripts: Path) -> dict[str, str]:
     return {
         "PATH": f"{scripts}:/usr/local/bin:/usr/bin:/bin",
@@ -124,14 +132,18 @@ def _candidates() -> Iterator[Launcher]:
     for interpreter in system:
         yield Launcher((*_DROP, str(interpreter)), _environment([ROOT, library], _scripts()))
     copy = _copied(library)
+    environment = _environment([copy, copy / "library"], copy / "bin")
     for interpreter in (Path(sys.executable).resolve(), *system):
-        yield Launcher((*_DROP, str(interpreter)), _environment([copy, copy / "library"], copy / "bin"))
+        yield Launcher((*_DROP, str(interpreter)), environment)
+    home = _copied_interpreter(copy / "python")
+    environment |= {"PYTHONHOME": str(home), "LD_LIBRARY_PATH": str(home / "lib")}
+    yield Launcher((*_DROP, str(home / "bin" / minor)), environment)
 
 
 def _copied(library: Path) -> Path:
     """A copy of the project, its libraries and the programs they bring, where every user can read it."""
     copy = _reachable_folder()
-    atexit.register(shutil.rmtree, copy, ignore_errors=True)
+    _COPIES.append(copy)
     for package in PACKAGES:
         shutil.copytree(ROOT / package, copy / package)
     shutil.copytree(library, copy / "library")
@@ -139,6 +151,19 @@ def _copied(library: Path) -> Path:
     shutil.copy2(_scripts() / "rg", copy / "bin" / "rg")
     subprocess.run(["chmod", "-R", "a+rX", copy], check=True)
     return copy
+
+
+def _copied_interpreter(home: Path) -> Path:
+    """A copy of the interpreter that runs the tests with its standard library."""
+    base = Path(sys.base_prefix)
+    library = Path(sysconfig.get_path("stdlib")).relative_to(base)
+    shutil.copytree(base / library, home / library, ignore=shutil.ignore_patterns("test", "site-packages", "config-*"))
+    for shared in (base / "lib").glob("libpython*.so*"):
+        shutil.copy2(shared, home / "lib")
+    (home / "bin").mkdir()
+    shutil.copy2(Path(sys.executable).resolve(), home / "bin")
+    subprocess.run(["chmod", "-R", "a+rX", home], check=True)
+    return home
 
 
 def _reachable_folder() -> Path:

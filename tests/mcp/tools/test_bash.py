@@ -143,6 +143,15 @@ async def test_the_text_of_a_success(result: CommandResult, text: str):
     }
 
 
+async def test_a_timeout_names_what_cannot_be_waited_for():
+    told = await answer(replace(WHOLE, exit_code=137, timed_out=True), timeout=2)
+    assert text_of(told) == (
+        "a\nb\n\n[Timed out after 2 s: the command and everything it started was killed, and its output until then is "
+        "above. A longer timeout can be given, up to 600 s. A command that waits for a terminal (an editor, a pager, a "
+        "password) cannot be used here.]"
+    )
+
+
 async def test_a_failure_is_an_error_with_its_data_beside_it():
     told = await answer(replace(WHOLE, exit_code=3))
     assert text_of(told) == "a\nb\n\n[exit code 3]"
@@ -235,6 +244,19 @@ async def test_a_rule_on_commands_refuses_before_anything_runs(bench: Bench):
 async def test_a_rule_that_denies_all_reading_refuses_commands(bench: Bench):
     ctx = bench.context(rules=(Rule("read", "**", Effect.DENY),))
     assert "denies reading the whole workspace" in await refused(TOOL, ctx, command="ls")
+
+
+@pytest.mark.parametrize("step", [SandboxStep.BUBBLEWRAP, SandboxStep.LANDLOCK, SandboxStep.UNSANDBOXED])
+async def test_a_workspace_that_is_gone_is_named_as_the_reason(tmp_path: Path, step: SandboxStep):
+    ctx = Bench(shell(step), tmp_path / "gone").context()
+    assert "the workspace folder is gone" in await refused(TOOL, ctx, command="ls")
+
+
+async def test_without_a_sandbox_read_only_commands_are_refused():
+    with workspace() as root:
+        ctx = Bench(shell(SandboxStep.UNSANDBOXED), root).context(Mode.READ_ONLY)
+        assert "nothing keeps a command from changing files" in await refused(TOOL, ctx, command="touch made")
+        assert list(root.iterdir()) == []
 
 
 async def test_where_nothing_is_available_the_reason_is_given(tmp_path: Path):

@@ -80,7 +80,8 @@ async def test_30_a_timeout_ends_the_whole_tree_and_keeps_the_output(bench: Benc
     assert result.is_error
     assert text_of(result) == (
         "go\n\n[Timed out after 0.8 s: the command and everything it started was killed, and its output until then is "
-        "above. A longer timeout can be given, up to 600 s.]"
+        "above. A longer timeout can be given, up to 600 s. A command that waits for a terminal (an editor, a pager, a "
+        "password) cannot be used here.]"
     )
     assert result.meta is not None
     assert result.meta["io.superpi/command"]["timed_out"] is True

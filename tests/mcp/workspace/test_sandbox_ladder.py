@@ -131,11 +131,31 @@ async def test_unsandboxed_commands_get_the_same_environment_but_for_the_local_u
     assert "canary" not in result.output
 
 
+@pytest.mark.parametrize("local", [False, True], ids=["a setting", "stdio"])
+async def test_without_a_sandbox_nothing_runs_in_the_mode_read_only(*, local: bool):
+    """Nothing would keep such a command from writing."""
+    found = probe_shell(Limits(), allow_unsandboxed=True, local=local, only=U)
+    with workspace() as root:
+        refused = await Bench(found, root).attempt("touch made", Mode.READ_ONLY)
+        assert list(root.iterdir()) == []
+    assert isinstance(refused, Fault)
+    assert "the mode read_only promises. Nothing was run." in refused.message
+    assert "SUPERPI_SANDBOX=off away" in refused.message
+
+
+@pytest.mark.parametrize("step", [B, L, U])
+async def test_a_workspace_that_is_gone_is_said_to_be_gone(tmp_path: Path, step: SandboxStep):
+    refused = await Bench(shell(step), tmp_path / "gone").attempt("true")
+    assert isinstance(refused, Fault)
+    assert "The command was not run: the workspace folder is gone." in refused.message
+    assert str(tmp_path) not in refused.message
+
+
 # The profile
 
 
 def words(root: Path, mode: Mode, **fields: object) -> list[str]:
-    return profile(command(root, mode, **fields), World(), None, Inherited(10, 11, 12, 13, 14))
+    return profile(command(root, mode, **fields), World(), None, Inherited(10, 11, 12, 13, 14, 15))
 
 
 @pytest.mark.parametrize(

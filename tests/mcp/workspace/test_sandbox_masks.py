@@ -126,7 +126,7 @@ def test_a_name_that_is_no_utf8_is_masked(root: Path):
         pytest.param(".", "**", 5, 0, "denies reading the whole workspace", id="all is denied"),
         pytest.param(".", "**/*.key", 0, 0, "could not be searched", id="it takes too long"),
         pytest.param(".", "**/*.key", 5, MOST_MASKS + 1, "too many to mask", id="too many files"),
-        pytest.param("gone", "**/*.key", 5, 0, "could not be searched", id="the workspace is gone"),
+        pytest.param("gone", "**/*.key", 5, 0, "the workspace folder is gone", id="the workspace is gone"),
     ],
 )
 def test_a_command_is_refused_when_not_everything_can_be_masked(
