@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from mcp.context_tree import shown
+from mcp.workspace.names import printable
 
 NAMES: Final = ("AGENTS.md", "CLAUDE.md")
 #: Files and bytes that are shown at most, of one file and in all.
@@ -45,15 +45,15 @@ def instruction_lines(files: Iterable[Instruction], *, left_out: int = 0) -> tup
     room = MOST_BYTES
     lines: list[str] = []
     for file in files:
-        lines += ["", f"### {shown(file.path)}", ""]
+        lines += ["", f"### {printable(file.path)}", ""]
         if (same := earlier.setdefault(file.content, file.path)) != file.path:
-            lines.append(f"The same as {shown(same)}.")
+            lines.append(f"The same as {printable(same)}.")
             continue
         content = _cut(file.content, min(room, MOST_FILE_BYTES))
         room -= len(content)
         lines += _fenced(content.decode("utf-8-sig", "replace").replace("\r\n", "\n").rstrip("\n"))
         if not file.whole or len(content) < len(file.content):
-            lines += ["", f"Only the beginning is shown; read {shown(file.path)} for the rest."]
+            lines += ["", f"Only the beginning is shown; read {printable(file.path)} for the rest."]
     if left_out:
         lines += ["", f"{left_out} more instruction files are not shown; find them by name (AGENTS.md, CLAUDE.md)."]
     return tuple(lines[1:]) or ("There are none.",)

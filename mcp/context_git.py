@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from mcp.context_tree import shown
+from mcp.workspace.names import printable
 from mcp.workspace.shell import CommandResult
 
 #: Changed files and commits that are shown.
@@ -20,7 +20,7 @@ MOST_COMMITS: Final = 5
 _OFF: Final = (
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
-    "core.quotePath=true",
+    "core.quotePath=false",
     "core.untrackedCache=false",
     "log.showSignature=false",
     "safe.bareRepository=explicit",
@@ -55,7 +55,7 @@ def git_lines(result: CommandResult) -> tuple[str, ...]:
     end = lines.index(_END)
     branch, *changes, count = lines[:end]
     total = int(count) - 1 if count.isdigit() else len(changes)
-    return (f"Branch: {shown(branch[3:])}", *_changes(changes, total), *_commits(lines[end + 1 :]))
+    return (f"Branch: {printable(branch[3:])}", *_changes(changes, total), *_commits(lines[end + 1 :]))
 
 
 def _changes(changes: list[str], total: int) -> Iterator[str]:
@@ -64,7 +64,7 @@ def _changes(changes: list[str], total: int) -> Iterator[str]:
         return
     yield f"Uncommitted changes ({total:,}):"
     yield ""
-    yield from (f"    {shown(line)}" for line in changes)
+    yield from (f"    {printable(line)}" for line in changes)
     if total > len(changes):
         yield f"    ... and {total - len(changes):,} more"
     yield ""
@@ -76,4 +76,4 @@ def _commits(commits: list[str]) -> Iterator[str]:
         return
     yield "Last commits:"
     yield ""
-    yield from (f"    {shown(line)}" for line in commits)
+    yield from (f"    {printable(line)}" for line in commits)

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from mcp.workspace.names import printable
+
 #: Levels and lines that an outline has at most.
 MOST_LEVELS: Final = 3
 MOST_LINES: Final = 200
@@ -33,11 +35,6 @@ def outline(paths: Iterable[str]) -> tuple[str, ...]:
     return (*lines[:MOST_LINES], f"... and {len(lines) - MOST_LINES} more")
 
 
-def shown(name: str) -> str:
-    """A name that stays on its line."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in name)
-
-
 def counted(count: int) -> str:
     """A number of files in words."""
     return "1 file" if count == 1 else f"{count:,} files"
@@ -56,10 +53,10 @@ def _lines(folder: _Folder, levels: int, indent: str) -> list[str]:
     found: list[str] = []
     for name in sorted(folder.folders, key=_order):
         inner = folder.folders[name]
-        found.append(f"{indent}{shown(name)}/ ({counted(inner.count)})")
+        found.append(f"{indent}{printable(name)}/ ({counted(inner.count)})")
         if levels > 1:
             found += _lines(inner, levels - 1, indent + "  ")
-    return found + [indent + shown(name) for name in sorted(folder.files, key=_order)]
+    return found + [indent + printable(name) for name in sorted(folder.files, key=_order)]
 
 
 def _order(name: str) -> tuple[str, str]:

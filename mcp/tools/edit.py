@@ -20,6 +20,7 @@ from mcp.workspace.diffs import Diff, unified
 from mcp.workspace.files import read_whole, replace, under_lock
 from mcp.workspace.locks import Busy
 from mcp.workspace.matching import Change, Edit, apply, plan
+from mcp.workspace.names import printable, valid
 from mcp.workspace.paths import Target
 from mcp.workspace.views import Likeness
 
@@ -142,7 +143,7 @@ def _change(target: Target, edits: Sequence[Edit], gate: Gate, limits: Limits) -
     if isinstance(written, Fault):
         return written
     diff = unified(
-        shown(target.path), text, changes,
+        printable(target.path), text, changes,
         lines=limits.output_lines, size=limits.output_bytes, width=limits.grep_line_chars,
     )  # fmt: skip
     return _Edited(target.path, changes, diff)
@@ -159,7 +160,7 @@ def _result(given: str, outcome: _Edited | Fault) -> ToolResult:
     words += [f"edits[{index}] matched with blanks or typography ignored." for index in inexact]
     cut = ["[The diff is cut here. Read the file to see the rest.]"] if diff.cut else []
     structured = {
-        "path": shown(outcome.path),
+        "path": valid(outcome.path),
         "edits": len(outcome.changes),
         "added": diff.added,
         "removed": diff.removed,

@@ -17,7 +17,8 @@ from mcp.tools.amounts import Count, count, kibibytes
 from mcp.tools.arguments import tolerating
 from mcp.tools.base import Tool, ToolContext
 from mcp.tools.results import failed, succeeded
-from mcp.workspace.search import Folder, as_folder, list_files, printable, valid
+from mcp.workspace.names import printable, valid
+from mcp.workspace.search import Folder, as_folder, list_files
 from mcp.workspace.search_globs import Glob, name_finder
 from mcp.workspace.search_listing import Listing
 from mcp.workspace.search_process import End, Halt, off_loop

@@ -22,6 +22,7 @@ from mcp.tools.arguments import tolerating
 from mcp.tools.base import Tool, ToolContext
 from mcp.tools.grep_answer import NAME, ONE_LINE, SEARCH_SHARE, Asked, Found, match_count, result, structured
 from mcp.tools.results import failed, succeeded
+from mcp.workspace.names import printable
 from mcp.workspace.paths import Located
 from mcp.workspace.search import (
     WIDE_BOMS,
@@ -32,7 +33,6 @@ from mcp.workspace.search import (
     as_folder,
     confirmed,
     plain_name,
-    printable,
     search_file,
     search_folder,
 )
@@ -46,6 +46,42 @@ _NOTICE_BYTES: Final = 1024
 #: Decisions remembered: a decision takes longer than all else about a file with a match.
 _DECISIONS: Final = 16_384
 _SNIFFED_BYTES: Final = 64 * 1024
+
+#: The arguments that are the same on every server.
+_ARGUMENTS: Final = {
+    "pattern": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 10_000,
+        "description": "Regular expression, or plain text with literal. Matches within one line.",
+    },
+    "path": {
+        "type": "string",
+        "description": "Folder or file, relative to the workspace root. Default: the whole workspace.",
+    },
+    "glob": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 1000,
+        "description": (
+            "Search only files that fit, relative to path: *.py (any depth), src/**/*.{ts,tsx}, or !*.min.js "
+            "to leave files out. Only for folders."
+        ),
+    },
+    "ignore_case": {"type": "boolean", "default": False, "description": "Ignore upper and lower case."},
+    "literal": {
+        "type": "boolean",
+        "default": False,
+        "description": "Take the pattern as plain text, not as a regular expression.",
+    },
+    "context": {
+        "type": "integer",
+        "minimum": 0,
+        "maximum": MOST_CONTEXT,
+        "default": 0,
+        "description": "Lines to show before and after each match, as `path-line- text`.",
+    },
+}
 
 _OUTPUT: Final = {
     "type": "object",
@@ -91,48 +127,15 @@ def _description(limits: Limits) -> str:
 
 def _input(limits: Limits) -> dict[str, Any]:
     matches = match_count(limits)
+    limit = {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": matches.maximum,
+        "description": f"Most matching lines to show, {matches.default} by default, at most {matches.most}.",
+    }
     return {
         "type": "object",
-        "properties": {
-            "pattern": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": 10_000,
-                "description": "Regular expression, or plain text with literal. Matches within one line.",
-            },
-            "path": {
-                "type": "string",
-                "description": "Folder or file, relative to the workspace root. Default: the whole workspace.",
-            },
-            "glob": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": 1000,
-                "description": (
-                    "Search only files that fit, relative to path: *.py (any depth), src/**/*.{ts,tsx}, or !*.min.js "
-                    "to leave files out. Only for folders."
-                ),
-            },
-            "ignore_case": {"type": "boolean", "default": False, "description": "Ignore upper and lower case."},
-            "literal": {
-                "type": "boolean",
-                "default": False,
-                "description": "Take the pattern as plain text, not as a regular expression.",
-            },
-            "context": {
-                "type": "integer",
-                "minimum": 0,
-                "maximum": MOST_CONTEXT,
-                "default": 0,
-                "description": "Lines to show before and after each match, as `path-line- text`.",
-            },
-            "limit": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": matches.maximum,
-                "description": f"Most matching lines to show, {matches.default} by default, at most {matches.most}.",
-            },
-        },
+        "properties": {**_ARGUMENTS, "limit": limit},
         "required": ["pattern"],
         "additionalProperties": False,
     }

@@ -15,7 +15,8 @@ from mcp.limits import Limits
 from mcp.protocol.content import ToolResult
 from mcp.tools.amounts import Count, count, kibibytes
 from mcp.tools.results import failed, succeeded
-from mcp.workspace.search import MOST_COUNTED, Query, Searched, printable, valid
+from mcp.workspace.names import printable, valid
+from mcp.workspace.search import MOST_COUNTED, Query, Searched
 from mcp.workspace.search_globs import Glob
 from mcp.workspace.search_process import End, Ending
 from mcp.workspace.search_records import FileLines, Full

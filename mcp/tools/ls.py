@@ -19,8 +19,8 @@ from mcp.tools.amounts import Count, count, kibibytes
 from mcp.tools.arguments import tolerating
 from mcp.tools.base import Tool, ToolContext
 from mcp.tools.results import failed, succeeded
+from mcp.workspace.names import printable, valid
 from mcp.workspace.paths import Located
-from mcp.workspace.search import printable, valid
 from mcp.workspace.search_process import Halt, off_loop
 
 NAME: Final = "ls"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shlex
 import threading
 from collections.abc import Callable, Mapping
@@ -21,6 +22,7 @@ from mcp.tools.results import failed, succeeded
 from mcp.workspace.complaints import failed_open, shown
 from mcp.workspace.filetypes import image_type
 from mcp.workspace.images import NotShown, Picture, load_picture
+from mcp.workspace.names import printable, valid
 from mcp.workspace.paths import Located
 from mcp.workspace.reading import HEAD, BeyondEnd, Binary, Bounds, LongLine, Page, Reading, Stopped, read_page
 
@@ -144,7 +146,7 @@ def _result(located: Located, reading: Reading, bounds: Bounds) -> ToolResult:
             lines = "1 line" if total == 1 else f"{total} lines"
             fault = f"offset {bounds.first} is beyond the end of {name}, which has {lines}."
         case LongLine(number):
-            command = f"sed -n '{number}p' {shlex.quote(located.path)} | head -c {bounds.size}"
+            command = f"sed -n '{number}p' {_quoted(located.path)} | head -c {bounds.size}"
             fault = (
                 f"Line {number} of {name} is longer than {bounds.size:,} bytes, the most that read shows."
                 f" See its beginning with bash: {command}"
@@ -158,10 +160,18 @@ def _result(located: Located, reading: Reading, bounds: Bounds) -> ToolResult:
     return failed(Fault(fault), NAME)
 
 
+def _quoted(path: str) -> str:
+    """The path as one word of a bash command that can be copied; ANSI-C quoting where it cannot be shown."""
+    if printable(path) == path:
+        return shlex.quote(path)
+    escaped = re.sub(rb"[^\w./-]", lambda found: b"\\x%02x" % ord(found[0]), os.fsencode(path))
+    return f"$'{escaped.decode()}'"
+
+
 def _page(located: Located, page: Page) -> ToolResult:
     """A page as text, with a notice when lines were left off."""
     structured: dict[str, Any] = {
-        "path": shown(located.path),
+        "path": valid(located.path),
         "content": page.text,
         "first_line": page.first,
         "last_line": page.last,

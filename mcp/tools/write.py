@@ -16,6 +16,7 @@ from mcp.workspace.changes import Gate, change
 from mcp.workspace.complaints import shown
 from mcp.workspace.files import Written, replace, under_lock
 from mcp.workspace.locks import Busy
+from mcp.workspace.names import valid
 
 NAME: Final = "write"
 
@@ -83,7 +84,7 @@ def _result(given: str, outcome: tuple[str, Written] | Fault) -> ToolResult:
     path, written = outcome
     size = "1 byte" if written.size == 1 else f"{written.size:,} bytes"
     verb = "Created" if written.created else "Replaced"
-    structured = {"path": shown(path), "bytes": written.size, "created": written.created}
+    structured = {"path": valid(path), "bytes": written.size, "created": written.created}
     return succeeded(f"{verb} {shown(given)} with {size}.", structured)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from mcp.faults import Fault
-from mcp.workspace.names import similar_name
+from mcp.workspace.names import printable, shown_as, similar_name
 
 _SHOWN_CHARS: Final = 200
 _NO_PERMISSION: Final = "cannot be opened: the server has no permission on it."
@@ -56,10 +56,8 @@ _SPECIAL: Final = (
 
 
 def shown(name: str) -> str:
-    """A path fit for a message: printable in UTF-8, without control characters, cut when it is very long."""
-    text = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace") if not name.isascii() else name
-    if not text.isprintable():
-        text = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    """A path fit for a message, cut when it is very long. What is to be used as a path goes through `printable`."""
+    text = printable(name)
     return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
 
 
@@ -123,8 +121,10 @@ def missing(given: str, folder: str, name: str, entries: Iterable[str]) -> Fault
     words = [f"{shown(given)} does not exist."]
     if name in entries:
         words = [f"{shown(given)} is a broken link: what it points to does not exist."]
+    elif len(shown_as(name, entries)) > 1:
+        words.append("More than one name there is shown like that. Rename one of them with bash.")
     elif similar := similar_name(name, entries):
-        words.append(f"Did you mean {shown(similar if folder == '.' else f'{folder}/{similar}')}?")
+        words.append(f"Did you mean {printable(similar if folder == '.' else f'{folder}/{similar}')}?")
     elif name != given.rstrip("/").rsplit("/", 1)[-1]:
         words.append(f"There is no {shown(name)} in {'the workspace root' if folder == '.' else shown(folder)}.")
     if given.startswith("~"):

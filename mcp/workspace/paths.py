@@ -18,6 +18,7 @@ from auth.permissions import Decision, Deny
 from mcp.faults import Fault
 from mcp.workspace import complaints, kernel
 from mcp.workspace.given import Address, address
+from mcp.workspace.names import shown_as
 from mcp.workspace.opening import CHANGING, Place, nearest, open_deepest, open_place, open_resolved, resolve
 
 #: Takes a policy path and answers whether it may be touched.
@@ -221,7 +222,7 @@ class Workspace:
         try:
             return _regular(given, *open_resolved(near.address, self.roots))
         except FileNotFoundError:
-            if not create:
+            if not create or len(shown_as(near.name or "", near.entries)) > 1:
                 return complaints.missing(given, near.folder, near.name or "", near.entries)
             return resolve(near.address, self.roots), False
 

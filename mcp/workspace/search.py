@@ -281,16 +281,3 @@ def _names(process: Process, halt: Halt) -> list[str]:
 
     drain(process, feed, halt)
     return [plain_name(os.fsdecode(name)) for name in bytes(listed).split(b"\0")[:-1]][:MOST_COUNTED]
-
-
-def valid(path: str) -> str:
-    """A path as valid Unicode: bytes that are not UTF-8 become replacement characters."""
-    return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def printable(path: str) -> str:
-    """A path as a piece of one line: no control character can make it look like something else."""
-    text = valid(path)
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -169,7 +169,11 @@ def test_an_outline_says_how_much_it_leaves_off():
 
 
 def test_a_name_stays_on_its_line():
-    assert outline(["a\n# b", "c\udcff"]) == ("a\N{REPLACEMENT CHARACTER}# b", "c\N{REPLACEMENT CHARACTER}")
+    assert outline(["a\n# b", "c\udcff", "d\u202f\u200de"]) == (
+        "a\N{REPLACEMENT CHARACTER}# b",
+        "c\N{REPLACEMENT CHARACTER}",
+        "d\u202f\u200de",
+    )
 
 
 @given(st.lists(st.lists(st.text("ab", min_size=1, max_size=3), min_size=1, max_size=6).map("/".join), max_size=400))
@@ -248,19 +252,20 @@ async def test_the_branch_changes_and_last_commits_are_shown(repository):
     git(repository, "add", "a", "b")
     for subject in ["one", "two", "three", "four", "five", "-- six"]:
         commit(repository, subject)
-    put(repository, {"a": "2", "new\nname": ""})
+    put(repository, {"a": "2", "café": "", "new\nname": ""})
     lines = await git_section(repository)
-    assert lines[:8] == [
+    assert lines[:9] == [
         "Branch: main",
-        "Uncommitted changes (2):",
+        "Uncommitted changes (3):",
         "",
         "     M a",
+        "    ?? café",
         '    ?? "new\\nname"',
         "",
         "Last commits:",
         "",
     ]
-    assert [line.split(" ", 5)[5] for line in lines[8:]] == ["-- six", "five", "four", "three", "two"]
+    assert [line.split(" ", 5)[5] for line in lines[9:]] == ["-- six", "five", "four", "three", "two"]
 
 
 async def test_ahead_and_behind_are_shown_and_no_password_of_a_remote(repository, tmp_path):

@@ -17,6 +17,7 @@ from mcp.limits import Limits
 from mcp.tools.grep import TOOL as GREP
 from mcp.tools.grep_answer import Asked, Found, result
 from mcp.workspace import kernel, search_process
+from mcp.workspace.names import printable, valid
 from mcp.workspace.search import Query, Searched
 from mcp.workspace.search_globs import file_filter
 from mcp.workspace.search_process import End, Ending
@@ -203,10 +204,10 @@ async def test_names_of_any_kind_cannot_be_taken_for_something_else(tmp_path: Pa
     found = await call(GREP, context(tmp_path), pattern="needle")
     lines = text_of(found).split("\n")
     assert len(lines) == len(names)
-    assert all(line.endswith(":1: needle") and line.isprintable() for line in lines)
+    assert all(line.endswith(":1: needle") and printable(line) == line for line in lines)
     assert found.structured is not None
     paths = {match["path"] for match in found.structured["matches"]}
-    assert paths == {name.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for name in names}
+    assert paths == {valid(name) for name in names}
 
 
 async def test_a_system_without_openat2_finds_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

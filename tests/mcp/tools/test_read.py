@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -94,11 +95,20 @@ async def test_an_offset_beyond_the_end_names_the_number_of_lines(tmp_path: Path
     assert await refused(TOOL, context(tmp_path), path="f", offset=9) == answer
 
 
-async def test_the_command_for_a_long_line_is_quoted_and_runs_in_the_workspace(tmp_path: Path) -> None:
-    (tmp_path / "it's.js").write_text("\n" + "x" * 60_000)
-    answer = await refused(TOOL, context(tmp_path), path="./it's.js", offset=2)
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        pytest.param(b"it's.js", "./it's.js", id="an apostrophe"),
+        pytest.param(b"\xff '\n1.js", "\ufffd '\ufffd1.js", id="what cannot be shown"),
+    ],
+)
+async def test_the_command_for_a_long_line_is_quoted_and_runs_in_the_workspace(
+    tmp_path: Path, name: bytes, given: str
+) -> None:
+    (tmp_path / os.fsdecode(name)).write_text("\n" + "x" * 60_000)
+    answer = await refused(TOOL, context(tmp_path), path=given, offset=2)
     command = answer.partition("bash: ")[2]
-    process = await asyncio.create_subprocess_shell(command, cwd=tmp_path, stdout=asyncio.subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec("bash", "-c", command, cwd=tmp_path, stdout=asyncio.subprocess.PIPE)
     output, _ = await process.communicate()
     assert output == b"x" * 51_200
 

@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mcp.workspace.paths import Located, Workspace
-from mcp.workspace.search import Folder, as_folder, confirmed, printable, valid
+from mcp.workspace.search import Folder, as_folder, confirmed
 from mcp.workspace.search_records import FileLines, Line
 from tests.support.files import allow
 
@@ -94,15 +92,3 @@ def test_names_and_policy_paths_go_back_and_forth(tmp_path: Path) -> None:
         with located:
             folder = as_folder(workspace, located)
             assert (folder.path_of("a/b"), folder.name_of(path)) == (path, "a/b")
-
-
-@given(st.text())
-def test_a_printable_name_is_one_line_of_valid_unicode(name: str) -> None:
-    name = name.encode("utf-8", "replace").decode()
-    assert printable(name).isprintable()
-    assert len(printable(name)) == len(name)
-
-
-@given(st.binary())
-def test_a_valid_name_is_unicode_whatever_its_bytes(data: bytes) -> None:
-    assert valid(data.decode("utf-8", "surrogateescape")) == data.decode("utf-8", "replace")
