@@ -49,13 +49,14 @@ class Survey:
     """What a command line runs.
 
     `runs` are the programs without their wrappers, `seen` every layer of them. `opaque`: there may be more.
-    `blind`: it was too long or too deep to read at all.
+    `blind`: it was too long or too deep to read at all. `writes`: a redirection may write a file.
     """
 
     runs: list[Words] = field(default_factory=list)
     seen: list[Words] = field(default_factory=list)
     opaque: bool = False
     blind: bool = False
+    writes: bool = False
     read: int = 0
 
 
@@ -90,6 +91,7 @@ def _script(text: str, found: Survey, level: int) -> None:
         return
     script = parse(text)
     found.opaque, found.blind = found.opaque or script.opaque, found.blind or script.blind
+    found.writes = found.writes or script.writes
     for command in script.commands:
         _command(command, found, level)
 

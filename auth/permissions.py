@@ -112,6 +112,8 @@ _ALLOWS_ALSO: Final = {"read": ("grep",), "write": ("edit",)}
 ANY_TOOL: Final = "*"
 #: What no pattern can be held against: a substitution, `eval`, `bash -c`, text that does not parse.
 _OPAQUE: Final = "a part of the command that only the shell can tell (a substitution, eval, bash -c or the like)"
+#: No program is named by it, and it changes files.
+_REDIRECTION: Final = "a redirection to a file"
 _EVERYTHING: Final = frozenset({"*", "**"})
 _NAMES_OF_NEED: Final = {
     Need.READ: frozenset({"read", "grep", ANY_TOOL}),
@@ -201,6 +203,8 @@ def decide_command(policy: Policy, tool: str, command: str) -> Decision:
     if found.blind:
         return _deny(policy, "the command is too long or too deeply nested to be held against the rules", Layer.RULE)
     unnamed = _OPAQUE if found.opaque else commands.unnamed(allowing, found)
+    if unnamed is None and found.writes:
+        unnamed = _REDIRECTION
     return _by_rules(policy, tool, lambda rule: commands.denies(rule.match, found), unnamed)
 
 

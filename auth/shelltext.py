@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from auth.shellwords import META, Spelling, Word, WordReader
+from auth.shellwords import META, Doubt, Spelling, Word, WordReader
 
 #: Longer commands are not taken apart; such a script is `blind`.
 MOST_CHARACTERS: Final = 32_768
@@ -22,6 +22,9 @@ GLUE: Final = frozenset({"if", "then", "elif", "else", "fi", "while", "until", "
 _OPERATOR: Final = re.compile(r"&&|\|\||;;&|;;|;&|\|&|[|&;]")
 _REDIRECTION: Final = re.compile(r"&>>|&>|<<<|<<-|<<|<>|<&|>>|>&|>\||[<>](?!\()")
 _DESCRIPTOR: Final = re.compile(r"\d+|\{[A-Za-z_]\w*\}")
+_DUPLICATED: Final = re.compile(r"\d+-?|-")
+#: Redirections to these write no file.
+_NO_FILES: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 #: Their header is a list of words, not a command.
 _HEADERS: Final = frozenset({"for", "select", "case"})
 #: What they do is not followed.
@@ -38,11 +41,15 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What a text runs. `opaque`: it may run more than `commands`. `blind`: it was too long or too deep to read."""
+    """What a text runs. `opaque`: it may run more than `commands`. `blind`: it was too long or too deep to read.
+
+    `writes`: a redirection may write a file.
+    """
 
     commands: tuple[Command, ...]
     opaque: bool = False
     blind: bool = False
+    writes: bool = False
 
 
 def parse(text: str) -> Script:
@@ -53,7 +60,7 @@ def parse(text: str) -> Script:
     reader.script("")
     drafts = [draft for draft in reader.drafts if draft.words or draft.stdin]
     commands = tuple(Command(tuple(draft.words), tuple(draft.stdin)) for draft in drafts)
-    return Script(commands, reader.opaque, reader.blind)
+    return Script(commands, reader.opaque, reader.blind, reader.writes)
 
 
 @dataclass(slots=True)
@@ -78,6 +85,7 @@ class _Reader(WordReader):
 
     drafts: list[_Draft] = field(default_factory=list)
     pending: list[_HereDocument] = field(default_factory=list)
+    writes: bool = False
 
     def script(self, closer: str) -> None:
         """Read commands up to `closer` (`)`, `}` or the end of the text) and past it."""
@@ -103,6 +111,7 @@ class _Reader(WordReader):
     def _adopt(self, inner: _Reader) -> None:
         self.drafts += inner.drafts
         self.opaque, self.blind = self.opaque or inner.opaque, self.blind or inner.blind
+        self.writes = self.writes or inner.writes
 
     def _begin(self) -> _Draft:
         self.drafts.append(_Draft())
@@ -185,6 +194,7 @@ class _Reader(WordReader):
             self.opaque = True
             return
         target = self.word()
+        self.writes = self.writes or _may_write(operator, target)
         if operator == "<<<":
             draft.stdin.append(target.text)
         elif operator in {"<<", "<<-"}:
@@ -215,3 +225,12 @@ class _Reader(WordReader):
     def _line_end(self) -> int:
         end = self.text.find("\n", self.at)
         return len(self.text) if end < 0 else end
+
+
+def _may_write(operator: str, target: Word) -> bool:
+    """Whether a redirection may write a file: not one that reads, and not one to a descriptor that is open."""
+    if ">" not in operator:
+        return False
+    if target.doubt is not Doubt.NONE:
+        return True
+    return target.text not in _NO_FILES and not (operator == ">&" and _DUPLICATED.fullmatch(target.text))

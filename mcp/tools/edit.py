@@ -26,6 +26,7 @@ from mcp.workspace.views import Likeness
 
 NAME: Final = "edit"
 
+_BOM: Final = "\ufeff"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 
 _DESCRIPTION: Final = (
@@ -143,10 +144,25 @@ def _change(target: Target, edits: Sequence[Edit], gate: Gate, limits: Limits) -
     if isinstance(written, Fault):
         return written
     diff = unified(
-        printable(target.path), text, changes,
+        printable(target.path), *_without_mark(text, changes),
         lines=limits.output_lines, size=limits.output_bytes, width=limits.grep_line_chars,
     )  # fmt: skip
     return _Edited(target.path, changes, diff)
+
+
+def _without_mark(text: str, changes: Sequence[Change]) -> tuple[str, Sequence[Change]]:
+    """The text and its changes without the BOM, which nobody sees, unless it is what changes."""
+    if not text.startswith(_BOM) or any(not change.start and not change.text.startswith(_BOM) for change in changes):
+        return text, changes
+    return text[1:], [
+        Change(
+            max(change.start - 1, 0),
+            change.end - 1,
+            change.text if change.start else change.text.removeprefix(_BOM),
+            change.likeness,
+        )
+        for change in changes
+    ]
 
 
 def _result(given: str, outcome: _Edited | Fault) -> ToolResult:

@@ -148,24 +148,37 @@ def _closed(root: Path, deadline: float) -> Iterator[str]:
 def _masks(root: Path, listing: _Listing, hidden: tuple[str, ...], frozen: tuple[str, ...]) -> Masks:
     user = user_for(root)
     hide, freeze = set(listing.closed), set[str]()
-    pin = set[str]()
     for kind, patterns in ((hide, hidden), (freeze, frozen)):
-        for glob in patterns:
-            found = {held for name in _covered(listing.names, glob) if (held := _held(root, name, user)) is not None}
-            kind.update(found)
-            if _by_place(glob):
-                pin |= {str(above) for name in found for above in Path(name).parents} - {"."}
+        covered = _covered(listing.names, patterns)
+        kind.update(held for name in covered if (held := _held(root, name, user)) is not None)
+    by_place = tuple(glob for glob in (*hidden, *frozen) if _by_place(glob))
+    places = [held for name in _covered(listing.names, by_place) if (held := _held(root, name, user)) is not None]
+    pin = {str(above) for name in places for above in Path(name).parents} - {"."}
     return Masks(tuple(sorted(hide)), tuple(sorted(freeze)), tuple(sorted(pin)))
 
 
-def _covered(names: tuple[str, ...], glob: str) -> set[str]:
-    """The outermost files and folders that the glob covers."""
+def _covered(names: tuple[str, ...], patterns: tuple[str, ...]) -> set[str]:
+    """The outermost files and folders that any of the globs covers; each folder is judged once."""
+    judged: dict[str, bool] = {}
     found: set[str] = set()
-    for name in names:
-        prefixes = [*(str(above) for above in reversed(Path(name).parents) if str(above) != "."), name]
-        if not any(prefix in found for prefix in prefixes):
-            found.update([prefix for prefix in prefixes if globs.covers(glob, prefix)][:1])
+    for name in names if patterns else ():
+        for prefix in _prefixes(name):
+            if prefix not in judged:
+                judged[prefix] = globs.covers_any(patterns, prefix)
+            if judged[prefix]:
+                found.add(prefix)
+                break
     return found
+
+
+def _prefixes(name: str) -> Iterator[str]:
+    """The folders above a path from the outermost on, then the path."""
+    at = name.find("/")
+    while at >= 0:
+        if at:
+            yield name[:at]
+        at = name.find("/", at + 1)
+    yield name
 
 
 def _by_place(glob: str) -> bool:

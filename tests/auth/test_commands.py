@@ -128,7 +128,23 @@ def test_a_deny_of_rm_leaves_the_rest_alone(command):
         pytest.param("git status", True, id="the command"),
         pytest.param("git", True, id="without arguments"),
         pytest.param("git log -p | git apply && git add .", True, id="several"),
-        pytest.param("git log > out 2>&1", True, id="with redirections"),
+        pytest.param("git log 2>&1 >/dev/null 2>/dev/stderr <in 3<&0 3>&-", True, id="with redirections of streams"),
+        pytest.param("git log &>/dev/null", True, id="with both streams thrown away"),
+        pytest.param("git log > out", False, id="with a redirection to a file"),
+        pytest.param("git log >> out", False, id="with one that appends"),
+        pytest.param("git log >| out", False, id="with one that insists"),
+        pytest.param("git log 2> out", False, id="with one of the errors"),
+        pytest.param("git log &> out", False, id="with one of both streams"),
+        pytest.param("git log >& out", False, id="with one of both streams in the old way"),
+        pytest.param("git log <> out", False, id="with one that opens for both"),
+        pytest.param("git log > $OUT", False, id="with one to a file that is only known later"),
+        pytest.param("git log >&$FD", False, id="with one to a stream that is only known later"),
+        pytest.param("git log > '/dev/null'x", False, id="with one to a file whose name begins like another"),
+        pytest.param("> out", False, id="with nothing but one"),
+        pytest.param("(git log) > out", False, id="with one of a subshell"),
+        pytest.param("for f in a b; do git add $f; done > out", False, id="with one of a loop"),
+        pytest.param("git log <<E\nx > out\nE", True, id="with a here-document that holds such text"),
+        pytest.param("git log '> out' \\> out", True, id="with such text in quotes"),
         pytest.param("git log $x *.py", True, id="with expansions in the arguments"),
         pytest.param("/usr/bin/git log", True, id="from a folder of the system"),
         pytest.param("nohup git log", True, id="behind a wrapper"),
@@ -163,6 +179,13 @@ def test_a_deny_of_rm_leaves_the_rest_alone(command):
 )
 def test_where_only_git_is_allowed(command, may):
     assert runs(only("git *"), command) is may
+
+
+def test_a_redirection_is_named_when_it_alone_is_not_allowed():
+    refused = decide_command(only("git *"), "bash", "git log > out")
+    assert isinstance(refused, Deny)
+    assert refused.reason == "no rule allows a redirection to a file; allowed is git *"
+    assert runs(never("rm *"), "git log > out")
 
 
 @pytest.mark.parametrize(

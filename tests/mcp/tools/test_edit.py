@@ -38,6 +38,25 @@ async def test_the_result_shows_the_change(tmp_path: Path) -> None:
     assert (tmp_path / "f").read_text() == "1\ntwo\n"
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "diff"),
+    [
+        pytest.param("a", "b", "@@ -1,2 +1,2 @@\n-a\n+b\n c", id="a change right after it"),
+        pytest.param("c", "d", "@@ -1,2 +1,2 @@\n a\n-c\n+d", id="a change further on"),
+        pytest.param("\ufeffa", "\ufeffb", "@@ -1,2 +1,2 @@\n-a\n+b\n c", id="a change that repeats it"),
+        pytest.param("\ufeffa", "a", "@@ -1,2 +1,2 @@\n-\ufeffa\n+a\n c", id="a change that removes it"),
+    ],
+)
+async def test_the_diff_does_not_show_a_byte_order_mark_that_stays(
+    tmp_path: Path, old: str, new: str, diff: str
+) -> None:
+    (tmp_path / "f").write_text("\ufeffa\nc\n")
+    result = await call(TOOL, context(tmp_path), path="f", edits=[{"old_text": old, "new_text": new}])
+    assert result.structured is not None
+    assert result.structured["diff"] == f"--- a/f\n+++ b/f\n{diff}"
+    assert (tmp_path / "f").read_text() == "\ufeffa\nc\n".replace(old, new)
+
+
 async def test_an_inexact_match_is_told(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("it\u2019s\n")
     result = await call(TOOL, context(tmp_path), path="f", edits=[{"old_text": "it's", "new_text": "it is"}])
