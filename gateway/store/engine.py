@@ -256,7 +256,9 @@ class Database:
         try:
             if not await _within(bounds.wait, work) and attempt.withdraw():
                 raise StoreUnavailable(f"The database {self.name} is busy: no connection became free in time.")
-            if not await _within(bounds.total - bounds.wait, work):
+            in_time = await _within(bounds.total - bounds.wait, work)
+            # A job that was ended by us says whatever its thread found then.
+            if not in_time or (attempt.given_up and work.exception() is not None):
                 raise StoreUnavailable(f"The database {self.name} did not answer in time.")
         except asyncio.CancelledError:
             attempt.withdraw()

@@ -303,6 +303,25 @@ async def test_a_database_that_never_answers_holds_no_thread_for_ever(beyond, re
                 await asyncio.sleep(0.05)
 
 
+async def test_a_job_that_was_ended_fails_with_one_sentence_however_soon_its_thread_notices(beyond, relay):
+    relay.freeze()
+    said = [await failure(beyond.write(run("SELECT 1")))]
+    relay.thaw()
+    relay.cut()
+    held, go_on = threading.Event(), threading.Event()
+
+    def job(connection):
+        held.set()
+        assert go_on.wait(30)
+        connection.execute(text("SELECT 1"))
+
+    call = asyncio.create_task(beyond.read(job))
+    await asyncio.to_thread(held.wait, 30)
+    asyncio.get_running_loop().call_later(1.0, go_on.set)  # about when it is ended
+    said.append(await failure(call))
+    assert said == [f"The database {beyond.name} did not answer in time."] * 2
+
+
 async def test_a_caller_that_goes_away_leaves_no_thread_behind_either(beyond, relay):
     relay.freeze()
     caller = asyncio.create_task(beyond.read(run("SELECT 1")))
