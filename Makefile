@@ -95,7 +95,7 @@ $(DEV): $(RUN) requirements/dev.txt
 	@touch $@
 
 # Environments apart from .venv: the official SDK owns the import name mcp too, and the wheel is tried without the tools.
-# Not `.venvs`: the server's own rules deny `.env*` to commands.
+# Not `.envs`: the server's own rules deny `.env*` to commands.
 .venvs/%/.ready: requirements/%.txt | $(RUN)
 	@echo "Installing .venvs/$* ..."
 	@.venv/bin/python -m venv --clear --without-pip .venvs/$*
