@@ -45,8 +45,8 @@ def migrated(postgres) -> str:
 @pytest.fixture
 def postgresql_url(postgres, migrated) -> str:
     """A migrated, empty database on PostgreSQL."""
-    tables = sql.SQL(", ").join(sql.Identifier(name) for name in metadata.tables)
-    postgres.run(sql.SQL("TRUNCATE {}").format(tables), migrated)
+    tables = (sql.Identifier(table.name) for table in reversed(metadata.sorted_tables))
+    postgres.run(sql.SQL("; ").join(sql.SQL("DELETE FROM {}").format(table) for table in tables), migrated)
     return postgres.url(migrated)
 
 
