@@ -201,7 +201,7 @@ async def test_13_the_first_lines_of_a_huge_file_come_at_once(tmp_path: Path) ->
         file.truncate(2 * 1024**3)
     started = time.monotonic()
     answer = await said(READ, context(tmp_path), path="huge", offset=10, limit=5)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 1
     assert answer == ("line 10\nline 11\nline 12\nline 13\nline 14\n\n[Lines 10-14 shown. Continue with offset=15.]")
 
 

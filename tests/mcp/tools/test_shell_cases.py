@@ -56,7 +56,7 @@ async def test_28_a_command_returns_when_it_ends_and_leaves_nobody_behind(bench:
     seconds = mark()
     begun = time.monotonic()
     result = await bash(bench, script.format(seconds))
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 1
     assert (text_of(result), result.is_error) == ("hi", False)
     assert living(seconds) == []
 
@@ -75,7 +75,7 @@ async def test_30_a_timeout_ends_the_whole_tree_and_keeps_the_output(bench: Benc
     seconds = mark()
     begun = time.monotonic()
     result = await bash(bench, script.format(seconds), timeout=0.8)
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 2.5
     assert living(seconds) == []
     assert result.is_error
     assert text_of(result) == (
@@ -183,7 +183,7 @@ async def test_39_a_cancelled_call_ends_every_process(bench: Bench, again: bool)
         running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 2
     assert living(seconds) == []
     assert [path.name for path in bench.root.iterdir()] == ["started"]
 

@@ -59,7 +59,7 @@ def test_a_deadline_ends_the_group_and_keeps_the_output():
     ended, said = sh("trap '' TERM; echo a; sleep 300; echo b", timeout=0.3)
     assert isinstance(ended, Ended)
     assert (ended.exit_code, ended.timed_out, said) == (137, True, b"a\n")
-    assert 0.3 <= time.monotonic() - begun < 10
+    assert 0.3 <= time.monotonic() - begun < 2
 
 
 def test_a_process_that_ignores_its_ending_is_killed():
@@ -73,7 +73,7 @@ def test_a_child_that_holds_the_pipe_is_not_waited_for():
     ended, said = sh("setsid sleep 2 & echo hi")
     assert isinstance(ended, Ended)
     assert said == b"hi\n"
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 1
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ def test_no_pattern_is_slow(pattern: str, path: str) -> None:
     glob = compiled(file_filter(pattern))
     started = time.perf_counter()
     glob.matches(path)
-    assert time.perf_counter() - started < 5
+    assert time.perf_counter() - started < 0.5
 
 
 # The oracle: a token is a character, "?", "*", or a class as a set; a component is a list of tokens, or "**".
