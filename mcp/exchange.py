@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from mcp.protocol.questions import Question, Reply
+from mcp.protocol.questions import MODES_SINCE, Question, Reply, lacking
 from mcp.protocol.state import LogLevel
 
 
@@ -62,4 +62,5 @@ class Silent:
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Reply]:
         """Raises NotDeclared."""
-        raise NotDeclared({})
+        first = next(iter(questions.values()))
+        raise NotDeclared(lacking(first, {}, MODES_SINCE) or {})
