@@ -18,6 +18,14 @@ class Subject(enum.StrEnum):
     TOKEN = "token"  # noqa: S105 - a kind of thing, not a secret
     PRINCIPAL = "principal"
     SESSION = "session"
+    #: A conversation got an entry; the id is the conversation's.
+    CONVERSATION = "conversation"
+    #: A principal has another conversation; the id is the principal's.
+    CONVERSATIONS = "conversations"
+    #: A question to a client was answered; the id is the question's.
+    QUESTION = "question"
+    #: What a session subscribes to; the id is the session's.
+    SUBSCRIPTION = "subscription"
 
 
 @dataclass(frozen=True, slots=True)

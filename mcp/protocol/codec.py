@@ -21,6 +21,7 @@ _LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
 
 _decode: Final = msgspec.json.Decoder().decode
 _encode: Final = msgspec.json.Encoder().encode
+_encode_sorted: Final = msgspec.json.Encoder(order="sorted").encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,11 @@ def decode(raw: bytes) -> Any | NotJson:
 def encode(value: Any) -> bytes:
     """Compact UTF-8 JSON of a value of JSON types (and `msgspec.Raw` for parts encoded before)."""
     return _encode(value)
+
+
+def canonical(value: Any) -> bytes:
+    """JSON in which equal values look equal, whatever the order of their keys."""
+    return _encode_sorted(value)
 
 
 def _is_lone_surrogate(raw: bytes) -> bool:

@@ -11,19 +11,25 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mcp.protocol.content import Contents, PromptMessage, ToolResult
+from mcp.protocol.notes import Filter
 from mcp.protocol.offer import ResourceSpec
+from mcp.protocol.questions import Question
 from mcp.protocol.revisions import Revision
 from mcp.protocol.wire import RequestId
 
 
 @dataclass(frozen=True, slots=True)
 class CallTool:
-    """Run a tool that exists, with arguments that its schema accepts. Outcome: `ToolResult`."""
+    """Run a tool that exists, with arguments that its schema accepts. Outcome: `ToolResult`.
+
+    Here and below `answers` holds the client's results of earlier rounds, by the key of the question.
+    """
 
     slot: int
     request_id: RequestId
     name: str
     arguments: Mapping[str, Any]
+    answers: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,7 @@ class ReadResource:
     slot: int
     request_id: RequestId
     uri: str
+    answers: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,7 @@ class GetPrompt:
     request_id: RequestId
     name: str
     arguments: Mapping[str, str]
+    answers: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +76,28 @@ class Complete:
     context: Mapping[str, str] = field(default_factory=dict)
 
 
-Effect = CallTool | ReadResource | ListResources | GetPrompt | Complete
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """Begin (`on`) or end telling a connection of a resource's updates. Outcome: `Done`, or `NotFound`."""
+
+    slot: int
+    request_id: RequestId
+    uri: str
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """Tell the client of changes until it leaves, or the server ends it. Outcome: `Done`."""
+
+    slot: int
+    request_id: RequestId
+    filter: Filter
+
+
+Effect = CallTool | ReadResource | ListResources | GetPrompt | Complete | Subscribe | Listen
+#: Effects that may ask the client something, and so take more than one round (MRTR-2).
+Asking = CallTool | ReadResource | GetPrompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +144,39 @@ class Broken:
     reference: str
 
 
-Value = ToolResult | tuple[Contents, ...] | ResourcePage | Prompt | Completion | NotFound | Cancelled | Broken
+@dataclass(frozen=True, slots=True)
+class Done:
+    """It is done, and there is nothing more to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputRequired:
+    """The client has to answer these first; the answers are good until that second of the epoch."""
+
+    questions: Mapping[str, Question]
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class CapabilityMissing:
+    """The request cannot be served for a client that does not declare these `ClientCapabilities` (MOD-8)."""
+
+    required: Mapping[str, Any]
+
+
+Value = (
+    ToolResult
+    | tuple[Contents, ...]
+    | ResourcePage
+    | Prompt
+    | Completion
+    | Done
+    | InputRequired
+    | CapabilityMissing
+    | NotFound
+    | Cancelled
+    | Broken
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,4 +202,12 @@ class CancelRequested:
     request_id: RequestId
 
 
-Fact = Opened | CancelRequested
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The client answered one of the server's requests: `body` has a `result` or an `error`."""
+
+    id: RequestId
+    body: Mapping[str, Any]
+
+
+Fact = Opened | CancelRequested | Answered

@@ -22,10 +22,13 @@ from mcp.protocol.content import (
     TextContents,
     ToolResult,
 )
-from mcp.protocol.offer import Offer, PromptSpec, ResourceSpec, ServerInfo, TemplateSpec, ToolSpec
-from mcp.protocol.revisions import Revision
+from mcp.protocol.offer import Icon, Offer, PromptSpec, ResourceSpec, ServerInfo, TemplateSpec, ToolSpec
+from mcp.protocol.questions import Elicit, ElicitUrl, ListRoots, Question, Sample
+from mcp.protocol.revisions import NEWEST_HANDSHAKE, Revision
+from mcp.protocol.state import State
 
 _R1, _R2, _R3, _R4 = Revision.R2024_11_05, Revision.R2025_03_26, Revision.R2025_06_18, Revision.R2025_11_25
+_R5 = Revision.R2026_07_28
 
 #: (object, field) -> the first revision that knows it. Fields not named here are known to all.
 FIELD_SINCE: Final[Mapping[tuple[str, str], Revision]] = MappingProxyType(
@@ -33,33 +36,65 @@ FIELD_SINCE: Final[Mapping[tuple[str, str], Revision]] = MappingProxyType(
         ("serverInfo", "title"): _R3,
         ("serverInfo", "description"): _R4,
         ("serverInfo", "websiteUrl"): _R4,
+        ("serverInfo", "icons"): _R4,
         ("capabilities", "completions"): _R2,
         ("tool", "annotations"): _R2,
         ("tool", "title"): _R3,
         ("tool", "outputSchema"): _R3,
+        ("tool", "icons"): _R4,
         ("resource", "title"): _R3,
+        ("resource", "icons"): _R4,
         ("template", "title"): _R3,
+        ("template", "icons"): _R4,
         ("prompt", "title"): _R3,
+        ("prompt", "icons"): _R4,
         ("toolResult", "structuredContent"): _R3,
+        ("progress", "message"): _R2,
+        ("elicitation", "mode"): _R4,
+        ("elicitation", "elicitationId"): _R4,
+        ("result", "resultType"): _R5,
+        ("result", "serverInfo"): _R5,
+        ("result", "ttlMs"): _R5,
+        ("result", "cacheScope"): _R5,
     }
 )
+
+#: (object, field) -> the last revision that knows it.
+FIELD_UNTIL: Final[Mapping[tuple[str, str], Revision]] = MappingProxyType({("elicitation", "elicitationId"): _R4})
 
 _AUDIO_SINCE: Final = _R2
 _LINK_SINCE: Final = _R3
 
 
-def _known(kind: str, revision: Revision, fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def knows(kind: str, name: str, revision: Revision) -> bool:
+    """Whether the revision has that field of that object."""
+    return FIELD_SINCE.get((kind, name), _R1) <= revision <= FIELD_UNTIL.get((kind, name), _R5)
+
+
+def known(kind: str, revision: Revision, fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """The fields that have a value and that the revision knows."""
-    return {
-        name: value
-        for name, value in fields
-        if value not in (None, "") and FIELD_SINCE.get((kind, name), _R1) <= revision
-    }
+    return {name: value for name, value in fields if value not in (None, "", ()) and knows(kind, name, revision)}
+
+
+def revision_of(state: State) -> Revision:
+    """The agreed revision; the newest of the handshake before there is one."""
+    return state.revision or NEWEST_HANDSHAKE
+
+
+def _icons(icons: tuple[Icon, ...]) -> tuple[dict[str, Any], ...]:
+    return tuple(
+        known(
+            "icon",
+            _R5,
+            (("src", icon.src), ("mimeType", icon.mime_type), ("sizes", icon.sizes), ("theme", icon.theme)),
+        )
+        for icon in icons
+    )
 
 
 def server_info(info: ServerInfo, revision: Revision) -> dict[str, Any]:
     """`Implementation` of the server."""
-    return _known(
+    return known(
         "serverInfo",
         revision,
         (
@@ -68,22 +103,29 @@ def server_info(info: ServerInfo, revision: Revision) -> dict[str, Any]:
             ("version", info.version),
             ("description", info.description),
             ("websiteUrl", info.website_url),
+            ("icons", _icons(info.icons)),
         ),
     )
 
 
 def capabilities(offer: Offer, revision: Revision) -> dict[str, Any]:
     """`ServerCapabilities`: what the offer holds, and nothing else."""
-    return _known(
+    told, has_resources = offer.announced, bool(offer.resources or offer.templates)
+    return known(
         "capabilities",
         revision,
         (
-            ("tools", {} if offer.tools else None),
-            ("resources", {} if offer.resources or offer.templates else None),
-            ("prompts", {} if offer.prompts else None),
+            ("tools", _flags(listChanged=told.tools) if offer.tools else None),
+            ("resources", _flags(subscribe=told.updates, listChanged=told.resources) if has_resources else None),
+            ("prompts", _flags(listChanged=told.prompts) if offer.prompts else None),
             ("completions", {} if offer.prompts or offer.templates else None),
+            ("logging", {} if offer.logging else None),
         ),
     )
+
+
+def _flags(**flags: bool) -> dict[str, bool]:
+    return {name: True for name, flag in flags.items() if flag}
 
 
 def tool(spec: ToolSpec, revision: Revision) -> dict[str, Any]:
@@ -96,7 +138,7 @@ def tool(spec: ToolSpec, revision: Revision) -> dict[str, Any]:
         "idempotentHint": hints.idempotent,
         "openWorldHint": hints.open_world,
     }
-    return _known(
+    return known(
         "tool",
         revision,
         (
@@ -106,6 +148,7 @@ def tool(spec: ToolSpec, revision: Revision) -> dict[str, Any]:
             ("inputSchema", spec.input_schema),
             ("outputSchema", spec.output_schema),
             ("annotations", annotations),
+            ("icons", _icons(spec.icons)),
         ),
     )
 
@@ -116,7 +159,7 @@ def prompt(spec: PromptSpec, revision: Revision) -> dict[str, Any]:
         {"name": argument.name, "description": argument.description, "required": argument.required}
         for argument in spec.arguments
     ]
-    return _known(
+    return known(
         "prompt",
         revision,
         (
@@ -124,13 +167,14 @@ def prompt(spec: PromptSpec, revision: Revision) -> dict[str, Any]:
             ("title", spec.title),
             ("description", spec.description),
             ("arguments", arguments or None),
+            ("icons", _icons(spec.icons)),
         ),
     )
 
 
 def resource(spec: ResourceSpec, revision: Revision) -> dict[str, Any]:
     """`Resource`."""
-    return _known(
+    return known(
         "resource",
         revision,
         (
@@ -140,13 +184,14 @@ def resource(spec: ResourceSpec, revision: Revision) -> dict[str, Any]:
             ("description", spec.description),
             ("mimeType", spec.mime_type),
             ("size", spec.size),
+            ("icons", _icons(spec.icons)),
         ),
     )
 
 
 def template(spec: TemplateSpec, revision: Revision) -> dict[str, Any]:
     """`ResourceTemplate`."""
-    return _known(
+    return known(
         "template",
         revision,
         (
@@ -155,6 +200,7 @@ def template(spec: TemplateSpec, revision: Revision) -> dict[str, Any]:
             ("title", spec.title),
             ("description", spec.description),
             ("mimeType", spec.mime_type),
+            ("icons", _icons(spec.icons)),
         ),
     )
 
@@ -199,7 +245,7 @@ def _link(value: ResourceLink, revision: Revision) -> dict[str, Any]:
         ("mimeType", value.mime_type),
         ("size", value.size),
     )
-    return {"type": "resource_link"} | _known("link", revision, fields)
+    return {"type": "resource_link"} | known("link", revision, fields)
 
 
 def tool_result(value: ToolResult, revision: Revision) -> dict[str, Any]:
@@ -212,6 +258,26 @@ def tool_result(value: ToolResult, revision: Revision) -> dict[str, Any]:
     if value.meta is not None:
         body["_meta"] = value.meta
     return body
+
+
+def question(value: Question, revision: Revision | None) -> dict[str, Any]:
+    """A server's request without its envelope: `method` and `params`."""
+    since = revision or NEWEST_HANDSHAKE
+    match value:
+        case Elicit():
+            form = (("mode", "form"), ("message", value.message), ("requestedSchema", value.schema))
+            return {"method": "elicitation/create", "params": known("elicitation", since, form)}
+        case ElicitUrl():
+            url = (("mode", "url"), ("message", value.message), ("url", value.url), ("elicitationId", value.id))
+            return {"method": "elicitation/create", "params": known("elicitation", since, url)}
+        case Sample():
+            messages = [prompt_message(message, since) for message in value.messages]
+            fields = (("messages", messages), ("systemPrompt", value.system), ("maxTokens", value.max_tokens))
+            return {"method": "sampling/createMessage", "params": known("sampling", since, fields)}
+        case ListRoots():
+            return {"method": "roots/list", "params": {}}
+        case _:
+            assert_never(value)
 
 
 def prompt_message(value: PromptMessage, revision: Revision) -> dict[str, Any]:

@@ -14,12 +14,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
-from mcp.protocol import methods
-from mcp.protocol.effects import Effect, Fact, Outcome, Value
+from mcp.protocol import methods, rounds, stateless, telling
+from mcp.protocol.arrival import Arrival
+from mcp.protocol.conclusions import conclude
+from mcp.protocol.context import Context
+from mcp.protocol.effects import Answered, Effect, Fact, Outcome, Value
 from mcp.protocol.errors import Reason, Refusal
-from mcp.protocol.methods import Context, Handled
+from mcp.protocol.methods import Handled
+from mcp.protocol.notes import Note
 from mcp.protocol.offer import Offer
-from mcp.protocol.revisions import Revision
+from mcp.protocol.revisions import STATELESS, Revision
 from mcp.protocol.state import State
 from mcp.protocol.wire import (
     Answer,
@@ -38,13 +42,19 @@ from mcp.protocol.wire import (
 #: The last revision whose sessions may send arrays of messages (docs/decisions/0005).
 LAST_WITH_BATCHES: Final = Revision.R2025_06_18
 MAX_BATCH: Final = 100
+_NOWHEN: Final = Arrival()
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One place in the reply: its response, or the effect whose outcome will make it."""
+    """One place in the reply: its response, or the effect whose outcome will make it.
+
+    `request` is what it answers, and `state` what that was taken under.
+    """
 
     filled: Response | Effect | None
+    request: Request | None = None
+    state: State | None = None
 
     @property
     def waits(self) -> bool:
@@ -83,17 +93,20 @@ class Engine:
     keys: tuple[bytes, ...]
     page_size: int = 100
 
-    def receive(self, raw: bytes | Payload, state: State) -> Step:
-        """Take a payload as far as it goes without the world."""
+    def receive(self, raw: bytes | Payload, state: State, arrival: Arrival = _NOWHEN, *, modern: bool = False) -> Step:
+        """Take a payload as far as it goes without the world.
+
+        `modern` takes it as of the stateless era even where it does not claim to be, as headers may.
+        """
         payload = parse(raw) if isinstance(raw, bytes) else raw
         match payload:
             case Single(message):
-                return self._take((message,), state, batch=False)
+                return self._take((message,), state, arrival, batch=False, modern=modern)
             case Batch(messages):
-                refusal = _refuse_batch(messages, state)
+                refusal = _refuse_batch(messages, None if modern else state)
                 if refusal is not None:
                     return Step(state, (Slot(Response(None, refusal)),))
-                return self._take(messages, state, batch=True)
+                return self._take(messages, state, arrival, batch=True, modern=False)
             case _:
                 assert_never(payload)
 
@@ -101,34 +114,65 @@ class Engine:
         """Take the outcome of one effect back. An outcome that nothing waits for changes nothing."""
         if not 0 <= outcome.slot < len(step.slots):
             return step
-        waiting = step.slots[outcome.slot].filled
-        if waiting is None or isinstance(waiting, Response):
+        slot = step.slots[outcome.slot]
+        waiting, request = slot.filled, slot.request
+        if waiting is None or isinstance(waiting, Response) or request is None:
             return step
-        result = methods.conclude(waiting, outcome.value, Context(self.offer, self.keys, self.page_size, step.state))
-        filled = None if result is None else Response(waiting.request_id, result)
-        slots = (*step.slots[: outcome.slot], Slot(filled), *step.slots[outcome.slot + 1 :])
+        context = Context(self.offer, self.keys, self.page_size, slot.state or step.state)
+        result = conclude(waiting, outcome.value, request, context)
+        filled = None if result is None else Response(waiting.request_id, result, context.state.revision)
+        slots = (*step.slots[: outcome.slot], replace(slot, filled=filled), *step.slots[outcome.slot + 1 :])
         return replace(step, slots=slots)
 
+    def tell(self, step: Step, slot: int, note: Note) -> bytes | None:
+        """The message that tells the client of a running request something; None where it is not to hear it."""
+        request, state = step.slots[slot].request, step.slots[slot].state
+        return None if request is None or state is None else telling.message(note, request, state)
+
     def handle_message(
-        self, raw: bytes, state: State, perform: Callable[[Effect], Value]
+        self, raw: bytes, state: State, perform: Callable[[Effect], Value], arrival: Arrival = _NOWHEN
     ) -> tuple[bytes | None, State]:
         """Answer one payload: the reply as JSON (None when nothing is owed) and the next state."""
-        step = self.receive(raw, state)
+        step = self.receive(raw, state, arrival)
         for effect in step.effects:
             step = self.resume(step, Outcome(effect.slot, perform(effect)))
         reply = step.reply
         return (None if reply is None else reply.encode()), step.state
 
-    def _take(self, messages: tuple[Message, ...], state: State, *, batch: bool) -> Step:
+    def _take(
+        self, messages: tuple[Message, ...], state: State, arrival: Arrival, *, batch: bool, modern: bool
+    ) -> Step:
         slots: list[Slot] = []
         facts: list[Fact] = []
         for message in messages:
-            context = Context(self.offer, self.keys, self.page_size, state)
-            handled = _dispatch(message, context, slot=len(slots))
-            state = handled.state or state
+            own: State | None = None
+            if modern or (isinstance(message, Request) and stateless.claims(message)):
+                handled, own = self._take_stateless(message, state, arrival, len(slots))
+            else:
+                handled = _dispatch(message, Context(self.offer, self.keys, self.page_size, state), len(slots))
+                state = handled.state or state
             facts.extend(handled.facts)
-            slots.append(Slot(_fill(message, handled)))
+            slots.append(_slot(message, handled, own or state))
         return Step(state, tuple(slots), tuple(facts), batch)
+
+    def _take_stateless(self, message: Message, state: State, arrival: Arrival, slot: int) -> tuple[Handled, State]:
+        """Take a message of the stateless era, and the state that was built for it alone."""
+        own = State(principal=state.principal, harness=state.harness, revision=STATELESS[-1])
+        if isinstance(message, Answer):
+            return Handled(_invalid("this protocol revision has no requests that a response could answer")), own
+        if isinstance(message, Notification):
+            # Over HTTP no notification is defined (ERA-8); stdio acts on cancellation.
+            return methods.note(message, Context(self.offer, self.keys, self.page_size, own)), own
+        if not isinstance(message, Request):
+            return Handled(message.refusal if message.owed else None), own
+        admitted = stateless.admit(message, own, arrival)
+        if isinstance(admitted, Refusal):
+            return Handled(admitted), own
+        brought = rounds.begin(message, admitted, self.keys, arrival.now)
+        if isinstance(brought, Refusal):
+            return Handled(brought), admitted
+        context = Context(self.offer, self.keys, self.page_size, admitted, arrival.mirror, brought)
+        return methods.begin(message, context, slot), admitted
 
 
 def _dispatch(message: Message, context: Context, slot: int) -> Handled:
@@ -140,28 +184,34 @@ def _dispatch(message: Message, context: Context, slot: int) -> Handled:
         case Malformed():
             return Handled(message.refusal if message.owed else None)
         case Answer():
-            # No request of ours is under way on these connections: an answer is taken and dropped.
-            return Handled()
+            return Handled(facts=(Answered(message.id, message.body),))
         case _:
             assert_never(message)
 
 
-def _fill(message: Message, handled: Handled) -> Response | Effect | None:
+def _slot(message: Message, handled: Handled, state: State) -> Slot:
+    request = message if isinstance(message, Request) else None
+    return Slot(_fill(message, handled, state), request, state)
+
+
+def _fill(message: Message, handled: Handled, state: State) -> Response | Effect | None:
     outcome = handled.outcome
     if outcome is None or isinstance(outcome, Effect):
         return outcome
     id = message.id if isinstance(message, Request | Malformed) else None
-    return Response(id, outcome)
+    return Response(id, outcome, state.revision)
 
 
-def _refuse_batch(messages: tuple[Message, ...], state: State) -> Refusal | None:
-    """Why an array is refused as a whole, if it is (BAT-1 to BAT-8)."""
-    if state.revision is None or state.revision > LAST_WITH_BATCHES:
+def _refuse_batch(messages: tuple[Message, ...], state: State | None) -> Refusal | None:
+    """Why an array is refused as a whole, if it is (BAT-1 to BAT-8); without a state no revision has agreed to it."""
+    if state is None or state.revision is None or state.revision > LAST_WITH_BATCHES:
         return _invalid("send one message at a time: this connection's protocol revision has no batches")
     if not messages:
         return _invalid("the batch is empty")
     if len(messages) > MAX_BATCH:
         return _invalid(f"a batch holds at most {MAX_BATCH} messages")
+    if any(isinstance(message, Request) and stateless.claims(message) for message in messages):
+        return _invalid("a request of the stateless era is sent alone")
     if any(isinstance(message, Request) and message.method == "initialize" for message in messages):
         return _invalid("initialize must not be part of a batch")
     if any(isinstance(m, Answer) for m in messages) and any(isinstance(m, Request) for m in messages):

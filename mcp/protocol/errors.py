@@ -1,4 +1,4 @@
-"""Refusals as data: one table from reason to JSON-RPC code, one to HTTP status.
+"""Refusals as data: one table from reason and era to JSON-RPC code and HTTP status.
 
 Reasons of JSON-RPC carry the codes of the specification (requirements section 28). Refusals that are HTTP's own
 (no such session, not acceptable, draining, ...) travel with a JSON-RPC body too; their codes lie outside the
@@ -10,21 +10,47 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
+
+from mcp.protocol.revisions import STATELESS, Revision
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """How a reason shows on the wire: the JSON-RPC code, and the HTTP status of an answer that is this one refusal."""
+
+    code: int
+    status: int
+
+
+def _both(code: int, handshake: int, stateless: int) -> tuple[Face, Face]:
+    return Face(code, handshake), Face(code, stateless)
 
 
 class Reason(enum.Enum):
-    """Why a message was refused; `value` is the code on the wire."""
+    """Why a message was refused: one row a reason, one column an era (`HANDSHAKE`, `STATELESS`).
 
-    PARSE_ERROR = -32700
-    INVALID_REQUEST = -32600
-    METHOD_NOT_FOUND = -32601
-    INVALID_PARAMS = -32602
-    INTERNAL_ERROR = -32603
-    RESOURCE_NOT_FOUND = -32002
+    On the handshake revisions 404 means a lost session and 400 that the request was no JSON-RPC, so all else is 200;
+    the stateless ones order a status (ERA-12, HM-14, section 28).
+    """
+
+    PARSE_ERROR = _both(-32700, 400, 400)
+    INVALID_REQUEST = _both(-32600, 400, 400)
+    METHOD_NOT_FOUND = _both(-32601, 200, 404)
+    INVALID_PARAMS = _both(-32602, 200, 200)
+    #: What every stateless request has to say of itself is missing or malformed (MOD-1).
+    META_INVALID = _both(-32602, 200, 400)
+    INTERNAL_ERROR = _both(-32603, 200, 200)
+    RESOURCE_NOT_FOUND = (Face(-32002, 200), Face(-32602, 200))
+    HEADER_MISMATCH = _both(-32020, 400, 400)
+    CAPABILITY_MISSING = (Face(-32602, 200), Face(-32021, 400))
+    VERSION_UNSUPPORTED = _both(-32022, 400, 400)
     #: The Language Server Protocol's code; the specification has none for a reply that HTTP still owes.
-    REQUEST_CANCELLED = -32800
+    REQUEST_CANCELLED = _both(-32800, 200, 200)
+
+    def face(self, revision: Revision | None) -> Face:
+        """How it shows on that revision; before one is agreed on, as on the handshake revisions."""
+        return self.value[1 if revision in STATELESS else 0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +60,6 @@ class Refusal:
     reason: Reason
     message: str
     data: Mapping[str, Any] | None = None
-
-
-#: Status of a whole HTTP answer that is one refusal, on the handshake revisions. Every other reason is 200: there
-#: 404 means a lost session and 400 that the request was no JSON-RPC (ERA-12, section 28).
-_STATUS: Final = MappingProxyType({Reason.PARSE_ERROR: 400, Reason.INVALID_REQUEST: 400})
-
-
-def http_status(reason: Reason) -> int:
-    """The HTTP status of an answer that consists of this one refusal."""
-    return _STATUS.get(reason, 200)
 
 
 class HttpRefusal(enum.Enum):

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from mcp.protocol import codec, cursors, encode
+from mcp.protocol import codec, cursors, encode, results
 from mcp.protocol.effects import ListResources, ResourcePage
 from mcp.protocol.errors import Reason, Refusal
 from mcp.protocol.offer import Offer
@@ -67,7 +67,8 @@ def page(method: str, offer: Offer, revision: Revision, size: int) -> Result | N
     items = listing.items(offer)
     if len(items) > size:
         return None
-    return msgspec.Raw(codec.encode({listing.member: [listing.encode(item, revision) for item in items]}))
+    body = {listing.member: [listing.encode(item, revision) for item in items]}
+    return msgspec.Raw(codec.encode(results.complete(method, body, offer, revision)))
 
 
 def slice_of(method: str, cursor: object, offer: Offer, revision: Revision, pager: Pager) -> Result | Refusal:
@@ -110,7 +111,9 @@ def resources(
     return {"resources": encoded, "nextCursor": pager.sign(_RESOURCES, following)}
 
 
-def resource_page(effect: ListResources, found: ResourcePage, offer: Offer, revision: Revision, pager: Pager) -> Result:
+def resource_page(
+    effect: ListResources, found: ResourcePage, offer: Offer, revision: Revision, pager: Pager
+) -> dict[str, Any]:
     """The page that an outcome makes: the fixed resources that the effect left room for, then the found ones."""
     fixed = offer.resources[len(offer.resources) - (pager.size - effect.limit) :] if effect.limit < pager.size else ()
     result: dict[str, Any] = {"resources": [encode.resource(spec, revision) for spec in (*fixed, *found.items)]}

@@ -1,6 +1,6 @@
 """What each method does: a table from method name to the revisions that know it and the function that begins it.
 
-Beginning a request gives a result, a refusal, or the effect whose outcome `conclude` turns into one of these.
+Beginning a request gives a result, a refusal, or the effect whose outcome `conclusions` turns into one of these.
 """
 
 from __future__ import annotations
@@ -10,50 +10,34 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from mcp.protocol import codec, encode, lists
+from mcp.protocol import codec, encode, lists, results, telling
+from mcp.protocol.arrival import params_fault
 from mcp.protocol.content import Text, ToolResult
+from mcp.protocol.context import Context
 from mcp.protocol.effects import (
-    Broken,
     CallTool,
-    Cancelled,
     CancelRequested,
     Complete,
-    Completion,
     Effect,
     Fact,
     GetPrompt,
-    ListResources,
-    NotFound,
+    Listen,
     Opened,
-    Prompt,
     ReadResource,
-    ResourcePage,
-    Value,
+    Subscribe,
 )
 from mcp.protocol.errors import Reason, Refusal
+from mcp.protocol.notes import Filter
 from mcp.protocol.offer import Offer, Rejected
-from mcp.protocol.revisions import HANDSHAKE, NEWEST_HANDSHAKE, Revision, negotiate
-from mcp.protocol.state import State
+from mcp.protocol.revisions import EVERY, HANDSHAKE, STATELESS, Revision, negotiate, supported_versions
+from mcp.protocol.state import LogLevel, State
 from mcp.protocol.wire import Notification, Request, Result, is_request_id
 
 #: How much of what a client says of itself is kept with its session, in bytes of JSON.
 MAX_CLIENT_BYTES: Final = 16_384
+#: Resources that one subscription may name.
+MAX_SUBSCRIPTIONS: Final = 100
 _MAX_COMPLETIONS: Final = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What a method may look at. `state` is the connection's before the message."""
-
-    offer: Offer
-    keys: tuple[bytes, ...]
-    page_size: int
-    state: State
-
-    @property
-    def revision(self) -> Revision:
-        """The agreed revision; the newest before there is one."""
-        return self.state.revision or NEWEST_HANDSHAKE
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +54,15 @@ Begin = Callable[[Request, Context, int], "Handled"]
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One row: the revisions that know the method, and how it begins. `early` works before `initialize`."""
+    """One row: the revisions that know the method, and how it begins. `early` works before `initialize`.
+
+    A method whose feature is not `offered` is not there (MOD-9, MOD-13).
+    """
 
     begin: Begin
-    revisions: tuple[Revision, ...] = HANDSHAKE
+    revisions: tuple[Revision, ...] = EVERY
     early: bool = False
+    offered: Callable[[Offer], bool] = lambda _offer: True
 
 
 def begin(request: Request, context: Context, slot: int) -> Handled:
@@ -82,9 +70,13 @@ def begin(request: Request, context: Context, slot: int) -> Handled:
     method = METHODS.get(request.method)
     if context.state.revision is None and not (method and method.early):
         return Handled(Refusal(Reason.INVALID_REQUEST, "Invalid request: send initialize first"))
-    if method is None or context.revision not in method.revisions:
+    if method is None or context.revision not in method.revisions or not method.offered(context.offer):
         return Handled(Refusal(Reason.METHOD_NOT_FOUND, f"Method not found: {_quote(request.method)}"))
-    return method.begin(request, context, slot)
+    handled = method.begin(request, context, slot)
+    outcome = handled.outcome
+    if isinstance(outcome, dict):
+        return replace(handled, outcome=results.complete(request.method, outcome, context.offer, context.revision))
+    return handled
 
 
 def note(notification: Notification, context: Context) -> Handled:
@@ -121,6 +113,45 @@ def _initialize(request: Request, context: Context, _slot: int) -> Handled:
     return Handled(result, state, (Opened(requested, revision),))
 
 
+def _discover(_request: Request, context: Context, _slot: int) -> Handled:
+    result: dict[str, Any] = {
+        "supportedVersions": list(supported_versions()),
+        "capabilities": encode.capabilities(context.offer, context.revision),
+    }
+    if context.offer.instructions:
+        result["instructions"] = context.offer.instructions
+    return Handled(result)
+
+
+def _set_level(request: Request, context: Context, _slot: int) -> Handled:
+    level = request.params.get("level")
+    if level not in set(LogLevel):
+        return _invalid(f'"level" is one of {", ".join(LogLevel)}')
+    return Handled({}, replace(context.state, log_level=LogLevel(level)))
+
+
+def _listen(request: Request, context: Context, slot: int) -> Handled:
+    wanted, told = telling.filter_of(request), context.offer.announced
+    if wanted is None:
+        return _invalid('subscriptions/listen needs the object "notifications" of flags and resourceSubscriptions')
+    if len(wanted.uris) > MAX_SUBSCRIPTIONS:
+        return _invalid(f"one subscription names at most {MAX_SUBSCRIPTIONS} resources")
+    honoured = Filter(
+        tools=wanted.tools and told.tools,
+        prompts=wanted.prompts and told.prompts,
+        resources=wanted.resources and told.resources,
+        uris=wanted.uris if told.updates else frozenset(),
+    )
+    return Handled(Listen(slot, request.id, honoured))
+
+
+def _subscribe(request: Request, _context: Context, slot: int) -> Handled:
+    uri = request.params.get("uri")
+    if not isinstance(uri, str):
+        return _invalid(f'{request.method} needs a "uri" string')
+    return Handled(Subscribe(slot, request.id, uri, on=request.method == "resources/subscribe"))
+
+
 def _ping(_request: Request, _context: Context, _slot: int) -> Handled:
     return Handled({})
 
@@ -130,15 +161,11 @@ def _static_list(request: Request, context: Context, _slot: int) -> Handled:
     page = lists.page(request.method, context.offer, context.revision, context.page_size)
     if cursor is None and page is not None:
         return Handled(page)
-    return Handled(lists.slice_of(request.method, cursor, context.offer, context.revision, _pager(context)))
+    return Handled(lists.slice_of(request.method, cursor, context.offer, context.revision, context.pager))
 
 
 def _resources_list(request: Request, context: Context, slot: int) -> Handled:
-    return Handled(lists.resources(request, slot, context.offer, context.revision, _pager(context)))
-
-
-def _pager(context: Context) -> lists.Pager:
-    return lists.Pager(context.keys, context.state.principal, context.page_size)
+    return Handled(lists.resources(request, slot, context.offer, context.revision, context.pager))
 
 
 def _tools_call(request: Request, context: Context, slot: int) -> Handled:
@@ -152,12 +179,14 @@ def _tools_call(request: Request, context: Context, slot: int) -> Handled:
     check = context.offer.checks.get(name)
     if check is None:
         return _invalid(f"unknown tool {_quote(name)}; tools/list names those there are")
+    if context.mirror is not None and (fault := params_fault(context.mirror, request, context.offer)) is not None:
+        return Handled(Refusal(Reason.HEADER_MISMATCH, f"Header mismatch: {fault}"))
     verdict = check(arguments)
     if isinstance(verdict, Rejected):
         # A fault in the arguments is the model's to mend, so it goes where the model sees it (TL-13).
         text = f"The arguments of {name} are not valid:\n" + "\n".join(f"- {fault}" for fault in verdict.faults)
         return Handled(encode.tool_result(ToolResult((Text(text),), is_error=True), context.revision))
-    return Handled(CallTool(slot, request.id, name, verdict.arguments))
+    return Handled(CallTool(slot, request.id, name, verdict.arguments, context.rounds.answers))
 
 
 def _prompts_get(request: Request, context: Context, slot: int) -> Handled:
@@ -174,14 +203,14 @@ def _prompts_get(request: Request, context: Context, slot: int) -> Handled:
     missing = [argument.name for argument in spec.arguments if argument.required and argument.name not in arguments]
     if missing:
         return _invalid(f"the prompt {name} needs the argument {', '.join(missing)}")
-    return Handled(GetPrompt(slot, request.id, name, arguments))
+    return Handled(GetPrompt(slot, request.id, name, arguments, context.rounds.answers))
 
 
-def _resources_read(request: Request, _context: Context, slot: int) -> Handled:
+def _resources_read(request: Request, context: Context, slot: int) -> Handled:
     uri = request.params.get("uri")
     if not isinstance(uri, str):
         return _invalid('resources/read needs a "uri" string')
-    return Handled(ReadResource(slot, request.id, uri))
+    return Handled(ReadResource(slot, request.id, uri, context.rounds.answers))
 
 
 #: `ref.type` -> (the kind of what is completed, the member that names it) (CP-3).
@@ -211,57 +240,37 @@ def _complete(request: Request, context: Context, slot: int) -> Handled:
     return Handled(Complete(slot, request.id, kind[0], target, name, value, known))
 
 
+def _tools(offer: Offer) -> bool:
+    return bool(offer.tools)
+
+
+def _prompts(offer: Offer) -> bool:
+    return bool(offer.prompts)
+
+
+def _resources(offer: Offer) -> bool:
+    return bool(offer.resources or offer.templates)
+
+
 METHODS: Final[Mapping[str, Method]] = MappingProxyType(
     {
-        "initialize": Method(_initialize, early=True),
-        "ping": Method(_ping, early=True),
-        "tools/list": Method(_static_list),
-        "tools/call": Method(_tools_call),
-        "prompts/list": Method(_static_list),
-        "prompts/get": Method(_prompts_get),
-        "resources/list": Method(_resources_list),
-        "resources/read": Method(_resources_read),
-        "resources/templates/list": Method(_static_list),
-        "completion/complete": Method(_complete),
+        "initialize": Method(_initialize, HANDSHAKE, early=True),
+        "ping": Method(_ping, HANDSHAKE, early=True),
+        "server/discover": Method(_discover, STATELESS),
+        "tools/list": Method(_static_list, offered=_tools),
+        "tools/call": Method(_tools_call, offered=_tools),
+        "prompts/list": Method(_static_list, offered=_prompts),
+        "prompts/get": Method(_prompts_get, offered=_prompts),
+        "resources/list": Method(_resources_list, offered=_resources),
+        "resources/read": Method(_resources_read, offered=_resources),
+        "resources/templates/list": Method(_static_list, offered=_resources),
+        "resources/subscribe": Method(_subscribe, HANDSHAKE, offered=lambda offer: offer.announced.updates),
+        "resources/unsubscribe": Method(_subscribe, HANDSHAKE, offered=lambda offer: offer.announced.updates),
+        "subscriptions/listen": Method(_listen, STATELESS, offered=lambda offer: bool(offer.announced)),
+        "completion/complete": Method(_complete, offered=lambda offer: _prompts(offer) or _resources(offer)),
+        "logging/setLevel": Method(_set_level, HANDSHAKE, offered=lambda offer: offer.logging),
     }
 )
-
-
-def conclude(effect: Effect, value: Value, context: Context) -> Result | Refusal | None:
-    """The result that an outcome makes of an effect; None when no response is owed any more.
-
-    An outcome of the wrong kind is a fault of the server's own and answered as one.
-    """
-    match effect, value:
-        case _, Cancelled(owed):
-            return Refusal(Reason.REQUEST_CANCELLED, "The request was cancelled") if owed else None
-        case _, Broken(reference):
-            return Refusal(Reason.INTERNAL_ERROR, f"Internal error; the server's log has it under {reference}")
-        case ReadResource(uri=uri), NotFound(message):
-            return Refusal(Reason.RESOURCE_NOT_FOUND, message, {"uri": uri})
-        case _, NotFound(message):
-            return Refusal(Reason.INVALID_PARAMS, message)
-        case CallTool(), ToolResult():
-            return encode.tool_result(value, context.revision)
-        case ReadResource(), tuple():
-            return {"contents": [encode.contents(item) for item in value]}
-        case ListResources(), ResourcePage():
-            return lists.resource_page(effect, value, context.offer, context.revision, _pager(context))
-        case GetPrompt(), Prompt(description, messages):
-            encoded = [encode.prompt_message(message, context.revision) for message in messages]
-            return {"description": description, "messages": encoded}
-        case Complete(), Completion(values):
-            return {"completion": _completion(values)}
-        case _:
-            return Refusal(Reason.INTERNAL_ERROR, "Internal error")
-
-
-def _completion(values: tuple[str, ...]) -> dict[str, Any]:
-    return {
-        "values": values[:_MAX_COMPLETIONS],
-        "total": len(values),
-        "hasMore": len(values) > _MAX_COMPLETIONS,
-    }
 
 
 def _invalid(why: str) -> Handled:

@@ -12,6 +12,16 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
+class Icon:
+    """A picture that hosts may show: an https or `data:` URL (CT-3, from 2025-11-25). `sizes` like `48x48` or `any`."""
+
+    src: str
+    mime_type: str
+    sizes: tuple[str, ...] = ()
+    theme: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolAnnotations:
     """Hints by which hosts decide what to approve without asking (server/tools, from 2025-03-26)."""
 
@@ -31,6 +41,7 @@ class ToolSpec:
     input_schema: Mapping[str, Any]
     output_schema: Mapping[str, Any] | None
     annotations: ToolAnnotations
+    icons: tuple[Icon, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +61,7 @@ class PromptSpec:
     title: str
     description: str
     arguments: tuple[PromptArgument, ...] = ()
+    icons: tuple[Icon, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +74,7 @@ class ResourceSpec:
     description: str
     mime_type: str
     size: int | None = None
+    icons: tuple[Icon, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +86,7 @@ class TemplateSpec:
     title: str
     description: str
     mime_type: str
+    icons: tuple[Icon, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +98,20 @@ class ServerInfo:
     version: str
     description: str = ""
     website_url: str = ""
+    icons: tuple[Icon, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """Which changes the server tells of: of its lists, and (`updates`) of single resources."""
+
+    tools: bool = False
+    prompts: bool = False
+    resources: bool = False
+    updates: bool = False
+
+    def __bool__(self) -> bool:
+        return self.tools or self.prompts or self.resources or self.updates
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +146,8 @@ class Offer:
     resources: tuple[ResourceSpec, ...] = ()
     templates: tuple[TemplateSpec, ...] = ()
     checks: Mapping[str, ArgumentCheck] = field(default_factory=dict)
+    announced: Announced = Announced()
+    #: Tool -> the arguments that HTTP headers repeat: the path of each, and the rest of the header's name.
+    mirrored: Mapping[str, tuple[tuple[tuple[str, ...], str], ...]] = field(default_factory=dict)
+    #: Whether calls may tell their client something while they run.
+    logging: bool = False

@@ -1,7 +1,7 @@
 """Protocol revisions: which exist, which are spoken, and how one is agreed on.
 
-Two disjoint tables: the handshake revisions below are negotiated by `initialize`; a stateless revision never
-is (requirements LIFE-4, ERA-16). Revisions compare as enum members, in order of publication.
+Two disjoint tables: the handshake revisions are negotiated by `initialize`; a stateless revision is claimed by each
+request and never negotiated (requirements LIFE-4, ERA-16). Revisions compare as enum members, in order of publication.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ class Revision(enum.Enum):
     R2025_03_26 = "2025-03-26"
     R2025_06_18 = "2025-06-18"
     R2025_11_25 = "2025-11-25"
+    R2026_07_28 = "2026-07-28"
 
     def __lt__(self, other: object) -> bool:
         """Order by publication; the names on the wire are dates."""
@@ -35,6 +36,9 @@ HANDSHAKE: Final = (
     Revision.R2025_11_25,
 )
 NEWEST_HANDSHAKE: Final = HANDSHAKE[-1]
+#: Revisions that a request claims for itself, oldest first.
+STATELESS: Final = (Revision.R2026_07_28,)
+EVERY: Final = HANDSHAKE + STATELESS
 
 _BY_NAME: Final = {revision.value: revision for revision in Revision}
 
@@ -45,8 +49,8 @@ def by_name(name: str) -> Revision | None:
 
 
 def supported_versions() -> tuple[str, ...]:
-    """Every revision the server speaks, newest first."""
-    return tuple(revision.value for revision in sorted(Revision, reverse=True))
+    """Every revision the server speaks, newest first: also those that only `initialize` agrees on (ERA-17)."""
+    return tuple(revision.value for revision in reversed(EVERY))
 
 
 def negotiate(requested: str) -> Revision:

@@ -14,6 +14,7 @@ import msgspec
 
 from mcp.protocol.codec import NotJson, decode, encode
 from mcp.protocol.errors import Reason, Refusal
+from mcp.protocol.revisions import Revision
 
 #: A request id: a string or an integer, never null, a float or a boolean (RPC-2).
 RequestId = str | int
@@ -142,10 +143,14 @@ def is_request_id(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What answers one request: a result, or a refusal. `id` is None only where none could be read (RPC-7)."""
+    """What answers one request: a result, or a refusal. `id` is None only where none could be read (RPC-7).
+
+    `revision` is the one that the request was taken under; a refusal looks by it.
+    """
 
     id: RequestId | None
     outcome: Result | Refusal
+    revision: Revision | None = None
 
     def wire(self) -> dict[str, Any]:
         """The response as a JSON object; without the member `id` where it could not be read."""
@@ -153,14 +158,14 @@ class Response:
         if self.id is not None:
             body["id"] = self.id
         if isinstance(self.outcome, Refusal):
-            body["error"] = _error(self.outcome)
+            body["error"] = _error(self.outcome, self.revision)
         else:
             body["result"] = self.outcome
         return body
 
 
-def _error(refusal: Refusal) -> dict[str, Any]:
-    error: dict[str, Any] = {"code": refusal.reason.value, "message": refusal.message}
+def _error(refusal: Refusal, revision: Revision | None) -> dict[str, Any]:
+    error: dict[str, Any] = {"code": refusal.reason.face(revision).code, "message": refusal.message}
     if refusal.data is not None:
         error["data"] = refusal.data
     return error
@@ -179,8 +184,9 @@ class Reply:
         return encode(wire if self.batch else wire[0])
 
     @property
-    def refusal(self) -> Refusal | None:
-        """The refusal that the whole reply consists of, if it does."""
-        if self.batch or not isinstance(self.responses[0].outcome, Refusal):
-            return None
-        return self.responses[0].outcome
+    def status(self) -> int:
+        """The HTTP status of an answer that is this reply."""
+        first = self.responses[0]
+        if self.batch or not isinstance(first.outcome, Refusal):
+            return 200
+        return first.outcome.reason.face(first.revision).status

@@ -8,18 +8,22 @@ from mcp.protocol.effects import (
     CallTool,
     Complete,
     Completion,
+    Done,
     Effect,
     GetPrompt,
+    Listen,
     ListResources,
     NotFound,
     Prompt,
     ReadResource,
     ResourcePage,
+    Subscribe,
     Value,
 )
 from mcp.protocol.engine import Engine
 from mcp.protocol.offer import (
     Accepted,
+    Announced,
     Offer,
     PromptArgument,
     PromptSpec,
@@ -53,6 +57,8 @@ OFFER = Offer(
     resources=(ResourceSpec("superpi://workspace/context", "context", "Context", "All of it.", "text/markdown"),),
     templates=(TemplateSpec("superpi://conversation/{id}/transcript", "transcript", "T", "One.", "application/jsonl"),),
     checks={"echo": check, "rich": check},
+    announced=Announced(prompts=True, updates=True),
+    logging=True,
 )
 ENGINE = Engine(OFFER, (b"k" * 32,))
 CONVERSATIONS = tuple(
@@ -79,6 +85,8 @@ def perform(effect: Effect) -> Value:
             return ResourcePage(CONVERSATIONS[start:end], str(end) if end < len(CONVERSATIONS) else None)
         case GetPrompt(arguments=arguments):
             return Prompt("Plan it.", (PromptMessage("user", Text(f"Plan {arguments['goal']}.")),))
+        case Listen() | Subscribe():
+            return Done()
         case Complete(value=value):
             return Completion(tuple(f"{value}{n}" for n in range(150)))
         case _:

@@ -37,7 +37,7 @@ def test_initialize_agrees_on_the_requested_revision_or_the_newest(requested, ag
 
 def test_supported_versions_are_newest_first():
     """The order in which a client should prefer them."""
-    assert supported_versions() == ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+    assert supported_versions() == ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 
 
 def test_initialize_answers_what_the_server_is_and_offers():
@@ -47,7 +47,13 @@ def test_initialize_answers_what_the_server_is_and_offers():
         "id": 1,
         "result": {
             "protocolVersion": "2025-11-25",
-            "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "completions": {}},
+            "capabilities": {
+                "tools": {},
+                "resources": {"subscribe": True},
+                "prompts": {"listChanged": True},
+                "completions": {},
+                "logging": {},
+            },
             "serverInfo": {
                 "name": "superpi",
                 "title": "Super-Pi",
@@ -64,7 +70,8 @@ def test_the_oldest_revision_gets_only_the_fields_it_knows():
     """Section 30: no title, no completions capability."""
     result = answer(initialize("2024-11-05"), NEW)["result"]
     assert result["serverInfo"] == {"name": "superpi", "version": "1.0"}
-    assert result["capabilities"] == {"tools": {}, "resources": {}, "prompts": {}}
+    offered = {"tools": {}, "resources": {"subscribe": True}, "prompts": {"listChanged": True}, "logging": {}}
+    assert result["capabilities"] == offered
 
 
 def test_initialize_keeps_who_the_client_is():
@@ -156,7 +163,7 @@ def test_other_ids_are_refused_without_one(id):
         ),
         pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"no/such"}', -32601, 4, id="a method that does not exist"),
         pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"server/discover"}', -32601, 4, id="a later era's method"),
-        pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"logging/setLevel"}', -32601, 4, id="a method not offered"),
+        pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"logging/setLevel"}', -32602, 4, id="no level"),
     ],
 )
 def test_refuses(raw, code, id):
