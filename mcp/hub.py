@@ -22,7 +22,7 @@ from mcp.resources import transcript_uri
 
 
 class Ended(enum.Enum):
-    """Why a listening ended; what came before is still told, but where the credential may not count any more."""
+    """Why a listening ended. What happened before is still told, unless the credential is in doubt."""
 
     CLOSED = "this process is about to stop"
     EXPIRED = "the credential has expired"
@@ -53,9 +53,7 @@ class Listening:
         if not self._untold:
             return None
         changed = next(iter(self._untold))
-        del self._untold[changed]
-        if not self._untold and self.ended is None:
-            self._news.clear()
+        self._forget(changed)
         return changed
 
     def leave(self) -> None:
@@ -90,8 +88,13 @@ class Listening:
         if self._untold:
             self._news.set()
 
+    def want(self, filter: Filter) -> None:
+        """For the hub: another filter, also for what was not told yet."""
+        self.filter = filter
+        self._forget(*(changed for changed in self._untold if not wants(filter, changed)))
+
     def stop(self, why: Ended) -> tuple[Changed, ...]:
-        """For the hub: nothing more happens; what was not told yet is answered when it will not be told here."""
+        """For the hub: nothing more happens. Answers what will not be told here any more."""
         self.ended = why
         self._news.set()
         if self._timer is not None:
@@ -101,6 +104,12 @@ class Listening:
         untold = tuple(self._untold)
         self._untold.clear()
         return untold
+
+    def _forget(self, *changes: Changed) -> None:
+        for changed in changes:
+            del self._untold[changed]
+        if not self._untold and self.ended is None:
+            self._news.clear()
 
 
 class Hub:
@@ -127,7 +136,8 @@ class Hub:
             listening.stop(Ended.CLOSED)
             return listening
         self._all[listening] = None
-        self._by_connection.setdefault(connection or "", {})[listening] = None
+        if connection is not None:
+            self._by_connection.setdefault(connection, {})[listening] = None
         self._register(listening)
         if until is not None:
             seconds = (until - self._now()).total_seconds()
@@ -138,12 +148,12 @@ class Hub:
         """From now on the listeners of that connection hear of these resources."""
         for listening in list(self._of(connection)):
             self._unregister(listening)
-            listening.filter = replace(listening.filter, uris=uris)
+            listening.want(replace(listening.filter, uris=uris))
             self._register(listening)
 
     def connected(self) -> frozenset[str]:
         """The connections that have a listener."""
-        return frozenset(self._by_connection.keys() - {""})
+        return frozenset(self._by_connection)
 
     def tell(self, changed: Changed) -> None:
         """That happened: whoever wants to hear of it does."""
@@ -169,7 +179,7 @@ class Hub:
                     self.end(listening, Ended.SESSION)
 
     def close(self) -> None:
-        """This process is about to stop: every listening ends, also those that begin later."""
+        """End every listening, also those that begin later: the process is about to stop."""
         self._closed = True
         for listening in list(self._all):
             self.end(listening, Ended.CLOSED)
@@ -180,14 +190,10 @@ class Hub:
             return
         del self._all[listening]
         self._unregister(listening)
-        connection = listening.connection or ""
-        del self._by_connection[connection][listening]
-        if not self._by_connection[connection]:
-            del self._by_connection[connection]
-        untold = listening.stop(why)
-        if why is Ended.LEFT:
-            for changed in untold:
-                _deliver(changed, self._of(listening.connection))
+        if listening.connection is not None:
+            _drop(self._by_connection, listening.connection, listening)
+        for changed in listening.stop(why):
+            _deliver(changed, self._of(listening.connection))
 
     def __len__(self) -> int:
         return len(self._all)
@@ -207,7 +213,7 @@ class Hub:
                 self.end(listening, Ended.DOUBTED)
 
     def _of(self, connection: str | None) -> Iterable[Listening]:
-        return self._by_connection.get(connection, ()) if connection else ()
+        return () if connection is None else self._by_connection.get(connection, ())
 
     def _register(self, listening: Listening) -> None:
         for uri in listening.filter.uris:
@@ -215,9 +221,13 @@ class Hub:
 
     def _unregister(self, listening: Listening) -> None:
         for uri in listening.filter.uris:
-            del self._by_uri[uri][listening]
-            if not self._by_uri[uri]:
-                del self._by_uri[uri]
+            _drop(self._by_uri, uri, listening)
+
+
+def _drop(listeners: dict[str, dict[Listening, None]], key: str, listening: Listening) -> None:
+    del listeners[key][listening]
+    if not listeners[key]:
+        del listeners[key]
 
 
 def _deliver(changed: Changed, among: Iterable[Listening]) -> None:
