@@ -115,7 +115,12 @@ class Broken:
     reference: str
 
 
-Value = ToolResult | tuple[Contents, ...] | ResourcePage | Prompt | Completion | NotFound | Cancelled | Broken
+@dataclass(frozen=True, slots=True)
+class Away:
+    """What the effect needs cannot be asked now. It changed nothing, so the request may be sent again as it is."""
+
+
+Value = ToolResult | tuple[Contents, ...] | ResourcePage | Prompt | Completion | NotFound | Cancelled | Away | Broken
 
 
 @dataclass(frozen=True, slots=True)

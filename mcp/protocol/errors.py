@@ -25,6 +25,8 @@ class Reason(enum.Enum):
     RESOURCE_NOT_FOUND = -32002
     #: The Language Server Protocol's code; the specification has none for a reply that HTTP still owes.
     REQUEST_CANCELLED = -32800
+    #: Ours, and the status that HTTP says it with. Nothing was changed: the same request may be sent again.
+    UNAVAILABLE = 503
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Refusal:
 
 #: Status of a whole HTTP answer that is one refusal, on the handshake revisions. Every other reason is 200: there
 #: 404 means a lost session and 400 that the request was no JSON-RPC (ERA-12, section 28).
-_STATUS: Final = MappingProxyType({Reason.PARSE_ERROR: 400, Reason.INVALID_REQUEST: 400})
+_STATUS: Final = MappingProxyType({Reason.PARSE_ERROR: 400, Reason.INVALID_REQUEST: 400, Reason.UNAVAILABLE: 503})
 
 
 def http_status(reason: Reason) -> int:

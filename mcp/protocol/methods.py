@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, assert_never
 
 from mcp.protocol import codec, encode, lists
 from mcp.protocol.content import Text, ToolResult
 from mcp.protocol.effects import (
+    Away,
     Broken,
     CallTool,
     Cancelled,
@@ -233,10 +234,8 @@ def conclude(effect: Effect, value: Value, context: Context) -> Result | Refusal
     An outcome of the wrong kind is a fault of the server's own and answered as one.
     """
     match effect, value:
-        case _, Cancelled(owed):
-            return Refusal(Reason.REQUEST_CANCELLED, "The request was cancelled") if owed else None
-        case _, Broken(reference):
-            return Refusal(Reason.INTERNAL_ERROR, f"Internal error; the server's log has it under {reference}")
+        case _, Cancelled() | Away() | Broken():
+            return _unperformed(value)
         case ReadResource(uri=uri), NotFound(message):
             return Refusal(Reason.RESOURCE_NOT_FOUND, message, {"uri": uri})
         case _, NotFound(message):
@@ -254,6 +253,19 @@ def conclude(effect: Effect, value: Value, context: Context) -> Result | Refusal
             return {"completion": _completion(values)}
         case _:
             return Refusal(Reason.INTERNAL_ERROR, "Internal error")
+
+
+def _unperformed(value: Cancelled | Away | Broken) -> Refusal | None:
+    """What is answered for an effect that came to nothing, whichever it was."""
+    match value:
+        case Cancelled(owed):
+            return Refusal(Reason.REQUEST_CANCELLED, "The request was cancelled") if owed else None
+        case Away():
+            return Refusal(Reason.UNAVAILABLE, "The server's database is away. Nothing was changed: try again")
+        case Broken(reference):
+            return Refusal(Reason.INTERNAL_ERROR, f"Internal error; the server's log has it under {reference}")
+        case _:
+            assert_never(value)
 
 
 def _completion(values: tuple[str, ...]) -> dict[str, Any]:
