@@ -23,10 +23,13 @@ CLIENTS := $(patsubst %,.venvs/client-%/.ready,python-2 python-1 fastmcp) $(NODE
 lock = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-annotate --custom-compile-command "make lock" $(ARGS)
 
+# The load of `make bench`.
+WRK := $(or $(shell command -v wrk 2>/dev/null),.venvs/wrk/usr/bin/wrk)
+
 npm = PATH="$(CURDIR)/.venvs/node/bin:$$PATH" npm --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test check clients-table format lock clean
+.PHONY: help install serve test check bench clients-table format lock clean
 
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +49,9 @@ check: $(DEV) ## Lint, format, types, import contracts and size caps, without ch
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 	.venv/bin/python -P tests/checks/sizes.py
+
+bench: $(DEV) $(WRK) ## Measure requests per second against bare servers (docs/benchmarks.md)
+	@.venv/bin/python -m tests.benchmarks.bench $(ARGS)
 
 clients-table: $(DEV) $(CLIENTS) ## Run the clients and write what passed into the README's table
 	@rm -f tests/clients/table.json
@@ -93,6 +99,16 @@ $(DEV): $(RUN) requirements/dev.txt
 	@echo "Installing what the tests and checks need ..."
 	@$(call install,.venv,--no-deps --require-hashes -r requirements/dev.txt)
 	@touch $@
+
+# wrk is on PATH or Debian's: its package and the two it needs are unpacked, not installed, so nobody has to be root.
+.venvs/wrk/usr/bin/wrk:
+	@command -v apt-get >/dev/null && command -v dpkg >/dev/null || { \
+		echo "make bench needs wrk (https://github.com/wg/wrk), and there is none on PATH. Install it and try again." >&2; exit 1; }
+	@echo "Unpacking wrk into .venvs/wrk ..."
+	@rm -rf .venvs/wrk && mkdir -p .venvs/wrk && cd .venvs/wrk \
+		&& apt-get -qq download wrk libluajit-5.1-2 libluajit-5.1-common \
+		&& for package in *.deb; do dpkg -x "$$package" . || exit 1; done || { \
+		echo "wrk could not be downloaded. Install the package wrk (as root: apt-get install wrk) and try again." >&2; exit 1; }
 
 # Environments apart from .venv: the official SDK owns the import name mcp too, and the wheel is tried without the tools.
 # Not `.envs`: the server's own rules deny `.env*` to commands.

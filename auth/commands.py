@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, assert_never
@@ -75,11 +75,16 @@ def denies(pattern: str, found: Survey) -> bool:
     return any(spans(parts, form) for words in found.seen for form in _loose_forms(words) for parts in alternatives)
 
 
-def unnamed(patterns: Iterable[str], found: Survey) -> str | None:
-    """The first program that no pattern names, as text; None when all are named. Not for an opaque survey."""
+def unnamed(patterns: Iterable[str], found: Survey, loose: Sequence[str] = ()) -> str | None:
+    """The first program that no pattern names, as text; None when all are named. Not for an opaque survey.
+
+    The `loose` patterns name as those of a denial do.
+    """
     alternatives = [parts for pattern in patterns for parts in _compiled(pattern, loose=False) or ()]
     for words in found.runs:
-        if not any(spans(parts, form) for form in _exact_forms(words) for parts in alternatives):
+        if any(spans(parts, form) for form in _exact_forms(words) for parts in alternatives):
+            continue
+        if not any(denies(pattern, Survey(seen=[words])) for pattern in loose):
             return _shown(words)
     return None
 

@@ -62,6 +62,13 @@ def rooted(pattern: str) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(glob for text in alternatives for glob in _root(text)))
 
 
+@lru_cache(maxsize=4096)
+def is_everything(pattern: str) -> bool:
+    """Whether the pattern says nothing about names: `*`, `**`, `**/*` and their like."""
+    parts = [glob.split("/") for glob in rooted(pattern) or ()]
+    return any(set(glob) <= {"*", "**"} and "**" in glob and glob.count("*") <= 1 for glob in parts)
+
+
 def literal(path: str) -> str:
     """A pattern for exactly this path: what patterns give a meaning to stands for itself in brackets."""
     return re.sub(r"[*?\[\]{}]", lambda found: f"[{found[0]}]", path)

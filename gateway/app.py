@@ -42,7 +42,7 @@ def create_app(services: Services) -> FastAPI:
         services.lifecycle.sessions,
         services.lifecycle.flight,
         settings.http,
-        services.lifecycle.is_draining,
+        services.lifecycle.refusal,
     )
     # First in the list: nearly every request is for it, and a match ends the search.
     app.router.routes.insert(0, Route("/mcp", endpoint=router, include_in_schema=False))

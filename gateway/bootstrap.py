@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final
 
 from auth import globs
-from auth.authenticator import Authenticator
+from auth.authenticator import Anonymous, Authenticator
 from auth.permissions import Effect, Layer, Mode, Rule
 from gateway.lifecycle import Lifecycle
+from gateway.opening import Opening
 from gateway.routes import RESULTS, ROUTES
 from gateway.settings import Settings, SettingsError
 from gateway.store.audit import SqlAudit
@@ -19,7 +21,6 @@ from gateway.store.conversations import SqlConversations
 from gateway.store.engine import Database, open_database
 from gateway.store.faults import StoreUnavailable
 from gateway.store.keys import SqlKeys
-from gateway.store.migrate import make_ready
 from gateway.store.sessions import SqlSessions
 from gateway.store.tokens import SqlTokens
 from gateway.version import VERSION
@@ -43,18 +44,34 @@ from telemetry.tracing import Tracing
 _log: Final = logging.getLogger("superpi.start")
 
 
+@dataclass(slots=True)
+class EngineOfNow:
+    """Gives the engine as it is now. The engine stays a value: where its keys change, another one takes its place."""
+
+    engine: Engine
+
+    def __call__(self) -> Engine:
+        """The engine of now."""
+        return self.engine
+
+    def take_keys(self, *keys: bytes) -> None:
+        """Sign with the first of these keys from now on, and accept all."""
+        self.engine = replace(self.engine, keys=keys)
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Everything a transport needs, and the way to close it."""
+    """Everything a transport needs, and the way to close it. Nothing of it works before the `opening` is done."""
 
     settings: Settings
-    engine: Engine
+    engine: EngineOfNow
     performer: Performer
     session_store: SessionStore
     lifecycle: Lifecycle
     database: Database
     tokens: SqlTokens
     metrics: Metrics
+    opening: Opening
 
     async def close(self) -> None:
         """End what runs, write what is owed, and let go of the database."""
@@ -63,10 +80,10 @@ class Services:
 
 
 async def build(settings: Settings, *, catalogue: Catalogue | None = None, local: bool = False) -> Services:
-    """Open the store, load the harnesses, find the sandbox, and put all of it together.
+    """Load the harnesses, find the sandbox, and put all of it together, over a database that may be away.
 
     `local` is whether the caller is the machine's own user, as over stdio. Raises SettingsError for what an
-    operator has to mend, StoreUnavailable for a database that cannot be used.
+    operator has to mend, StoreUnavailable for a URL at which there can be no database.
     """
     harnesses, default = _harnesses(settings)
     catalogue = catalogue or standard_catalogue(harnesses, settings.limits)
@@ -88,10 +105,36 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
         recorder=Recorder(lifecycle.trail, metrics),
         rules=rules,
     )
+    engine = EngineOfNow(Engine(offer_of(catalogue, _server()), ()))
+    opening = Opening(
+        settings.store_url,
+        settings.migrate,
+        database,
+        lifecycle.readiness,
+        partial(_admit, settings, engine, lifecycle, local=local),
+    )
+    return Services(settings, engine, performer, session_store, lifecycle, database, tokens, metrics, opening)
+
+
+async def _admit(settings: Settings, engine: EngineOfNow, lifecycle: Lifecycle, *, local: bool) -> None:
+    """What needs the database once it is there. Over connections of its own: the door stays closed until it is done."""
+    own = open_database(settings.store_url, readers=1, writers=1, seconds=settings.database_seconds)
+    try:
+        if not local and _may_be_open_to_all(settings) and not await SqlTokens(own, record).ever_any():
+            raise SettingsError(
+                f"SUPERPI_HOST: {settings.host} can be reached from other machines, and no token was made yet, so "
+                "anybody could call. Make one with 'superpi token create --principal local:NAME', or set "
+                "SUPERPI_HOST=127.0.0.1."
+            )
+        engine.take_keys(await SqlKeys(own).signing_key("cursor"))
+    finally:
+        await own.close()
     await lifecycle.start()
-    key = await SqlKeys(database).signing_key("cursor")
-    engine = Engine(offer_of(catalogue, _server()), (key,))
-    return Services(settings, engine, performer, session_store, lifecycle, database, tokens, metrics)
+
+
+def _may_be_open_to_all(settings: Settings) -> bool:
+    """Whether strangers could call as long as there is no token, and nobody said that they may (case C01)."""
+    return not settings.is_loopback and settings.anonymous is Anonymous.AUTO
 
 
 def _lifecycle(settings: Settings, database: Database) -> tuple[Lifecycle, SessionStore, SqlTokens]:
@@ -135,14 +178,16 @@ def _metrics(catalogue: Catalogue, lifecycle: Lifecycle) -> Metrics:
 
 
 def _database(settings: Settings) -> Database:
-    make_ready(settings.store_url, settings.migrate)
-    return open_database(
+    database = open_database(
         settings.store_url,
         readers=settings.database_readers,
         writers=settings.database_writers,
         seconds=settings.database_seconds,
         wait=settings.database_wait_seconds,
+        unseen=True,
     )
+    database.shut()
+    return database
 
 
 def _harnesses(settings: Settings) -> tuple[registry.Registry, Harness]:

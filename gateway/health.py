@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Final
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
 from gateway.bootstrap import Services
+from gateway.lifecycle import Phase
+from gateway.opening import Complaint
 from gateway.store.faults import StoreUnavailable
 
-_log: Final = logging.getLogger("superpi.health")
+#: What `store` says of a database that is not in use yet, and so is not asked for each probe.
+_CLOSED: Final = {Phase.STARTING: "unavailable", Phase.WAITING: "unavailable", Phase.BEHIND: "behind"}
 
 
 class Health(BaseModel):
@@ -23,7 +25,8 @@ class Health(BaseModel):
 class Readiness(Health):
     """What `/readyz` answers."""
 
-    store: str = Field(description="ok, or unavailable; the log says why")
+    store: str = Field(description="ok, unavailable, or behind when its schema is")
+    store_detail: str = Field(description="what is the matter with it, in a sentence; the log names the database")
     sandbox: str = Field(description="the sandbox that commands run in")
     sandbox_detail: str = Field(description="what that sandbox gives and lacks, in a sentence")
 
@@ -31,7 +34,8 @@ class Readiness(Health):
 def health_routes(services: Services) -> APIRouter:
     """The probes over one process."""
     routes = APIRouter(tags=["health"])
-    shell = services.performer.shell
+    shell, lifecycle = services.performer.shell, services.lifecycle
+    complaint = Complaint("not ready")
 
     @routes.get("/livez")
     async def livez() -> Health:
@@ -40,18 +44,22 @@ def health_routes(services: Services) -> APIRouter:
 
     @routes.get("/readyz", responses={503: {"model": Readiness}})
     async def readyz(response: Response) -> Readiness:
-        """Whether the process should be sent requests: 503 while it drains or its database is away."""
-        store = "ok"
-        try:
-            await services.session_store.count()
-        except StoreUnavailable as error:
-            # Anybody may ask, so the words that name the database go to the log alone.
-            _log.warning("not ready: %s", error)
-            store = "unavailable"
-        status = "draining" if services.lifecycle.draining else "ok" if store == "ok" else "the database is away"
-        if status != "ok":
+        """Whether the process should be sent requests: 503 while it drains, or its database is away or behind."""
+        phase = lifecycle.readiness.phase
+        if phase in _CLOSED:
+            store, detail = _CLOSED[phase], lifecycle.readiness.why
+        else:
+            store, detail = await _asked(services, complaint)
+        status = Phase.WAITING if store == "unavailable" and phase is Phase.READY else phase
+        if status is not Phase.READY:
             response.status_code = 503
-        return Readiness(status=status, store=store, sandbox=shell.step.value, sandbox_detail=shell.why)
+        return Readiness(
+            status=status.value,
+            store=store,
+            store_detail=detail,
+            sandbox=shell.step.value,
+            sandbox_detail=shell.why,
+        )
 
     @routes.get("/metrics", response_class=Response)
     def metrics() -> Response:
@@ -60,3 +68,14 @@ def health_routes(services: Services) -> APIRouter:
         return Response(body, media_type=content_type)
 
     return routes
+
+
+async def _asked(services: Services, complaint: Complaint) -> tuple[str, str]:
+    """How the store is, by asking it, and in words for anybody; what names the database goes to the log alone."""
+    try:
+        await services.session_store.count()
+    except StoreUnavailable as error:
+        complaint.say(str(error))
+        return "unavailable", error.public
+    complaint.over()
+    return "ok", ""

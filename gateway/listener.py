@@ -16,7 +16,6 @@ from typing import Final
 
 import uvicorn
 
-from auth.authenticator import Anonymous
 from gateway.app import create_app
 from gateway.bootstrap import Services, build
 from gateway.lifecycle import Lifecycle
@@ -39,26 +38,35 @@ class _Server(uvicorn.Server):
 
 
 async def serve(settings: Settings) -> None:
-    """Serve until a signal. Raises SettingsError for what an operator has to mend."""
+    """Serve until a signal, also while the database is away.
+
+    Raises SettingsError and StoreUnavailable for what an operator has to mend.
+    """
     sock = _bind(settings)
     services = await build(settings)
-    if await _is_open_to_all(services):
-        await services.close()
-        raise SettingsError(
-            f"SUPERPI_HOST: {settings.host} can be reached from other machines, and no token was made yet, so anybody "
-            "could call. Make one with 'superpi token create --principal local:NAME', or set SUPERPI_HOST=127.0.0.1."
-        )
+    server = _Server(_config(services))
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     url = f"http://{host}:{sock.getsockname()[1]}/mcp"
-    await _run(services, sock, url)
+    opening = asyncio.create_task(_open(services, server, url))
+    _drain_on_signal(server, services.lifecycle, settings, opening)
+    try:
+        await server.serve(sockets=[sock])
+    finally:
+        opening.cancel()
+        await asyncio.wait((opening,))
+        # The application's lifespan has done so, unless the end came before its begin.
+        await services.close()
+    if not opening.cancelled():
+        opening.result()
 
 
-async def _is_open_to_all(services: Services) -> bool:
-    """Whether strangers could call without a token, and nobody said that they may (case C01)."""
-    settings = services.settings
-    if settings.is_loopback or settings.anonymous is not Anonymous.AUTO:
-        return False
-    return not await services.tokens.ever_any()
+async def _open(services: Services, server: uvicorn.Server, url: str) -> None:
+    """Open the database while the probes are answered already; the server ends with what waiting cannot mend."""
+    try:
+        await services.opening.keep_trying(lambda: _announce(services.settings, url))
+    except BaseException:
+        server.should_exit = True
+        raise
 
 
 def _bind(settings: Settings) -> socket.socket:
@@ -82,8 +90,8 @@ def _bind(settings: Settings) -> socket.socket:
     return sock
 
 
-async def _run(services: Services, sock: socket.socket, url: str) -> None:
-    config = uvicorn.Config(
+def _config(services: Services) -> uvicorn.Config:
+    return uvicorn.Config(
         create_app(services),
         http="httptools",
         ws="none",
@@ -95,17 +103,16 @@ async def _run(services: Services, sock: socket.socket, url: str) -> None:
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_CLOSE_SECONDS,
     )
-    server = _Server(config)
-    _drain_on_signal(server, services.lifecycle, services.settings)
-    _announce(services.settings, url)
-    await server.serve(sockets=[sock])
 
 
-def _drain_on_signal(server: uvicorn.Server, lifecycle: Lifecycle, settings: Settings) -> None:
+def _drain_on_signal(
+    server: uvicorn.Server, lifecycle: Lifecycle, settings: Settings, opening: asyncio.Task[None]
+) -> None:
     loop = asyncio.get_running_loop()
     draining: list[asyncio.Task[None]] = []
 
     async def drain() -> None:
+        opening.cancel()
         await lifecycle.drain(delay=settings.drain_delay_seconds, deadline=settings.drain_seconds)
         server.should_exit = True
 

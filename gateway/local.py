@@ -1,4 +1,7 @@
-"""One MCP host on stdin and stdout: the services of a local user, and the stdio transport over them."""
+"""One MCP host on stdin and stdout: the services of a local user, and the stdio transport over them.
+
+Nobody waits for a database here: the host shows its user what the process says when it ends, and starts it anew.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,11 @@ from mcp.stdio import Lines, Stdio
 
 
 async def serve_stdio(settings: Settings, lines: Lines) -> None:
-    """Serve until the end of input, or until the host terminates the process."""
+    """Serve until the end of input, or until the host terminates the process. Raises StoreUnavailable at once."""
     services = await build(settings, local=True)
     try:
-        connection = Stdio(services.engine, services.performer, lines, principal=ANONYMOUS, harness=settings.harness)
+        await services.opening.once()
+        connection = Stdio(services.engine(), services.performer, lines, principal=ANONYMOUS, harness=settings.harness)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, connection.stop)
         await connection.serve()

@@ -18,6 +18,7 @@ from typing import Final, assert_never
 from auth import scopes
 from auth.caller import Caller, Transport
 from auth.permissions import Cap, Deny, Layer, Mode, Need, Policy, Rule, decide_tool
+from auth.ports import StoreAway
 from mcp.conversations import ConversationStore
 from mcp.faults import Fault
 from mcp.harness.definition import Harness
@@ -26,6 +27,7 @@ from mcp.limits import Limits
 from mcp.prompts import complete_prompt_argument, render_prompt
 from mcp.protocol.content import Text, ToolResult
 from mcp.protocol.effects import (
+    Away,
     Broken,
     CallTool,
     Complete,
@@ -76,6 +78,23 @@ def _removed(id: str) -> Harness:
     return Harness(id, id, "This harness was removed.", frozenset(), Mode.READ_ONLY, "", "")
 
 
+def _away(effect: Effect, error: StoreAway) -> Value:
+    """What an effect comes to that found the store away.
+
+    Everything but a tool call only reads the store, so it may be repeated as it is: the client is told so, over HTTP
+    by a 503, which many repeat by themselves. A tool call may have changed files before it needed the store. No
+    client must repeat it blindly, so the model is told instead, which can look.
+    """
+    _log.warning("the store is unavailable: %s", error, extra={"effect": type(effect).__name__})
+    if isinstance(effect, CallTool):
+        text = (
+            f"The server lost its database while {effect.name} ran, so it is not known how much of it was done. "
+            "See what is there before you try again."
+        )
+        return ToolResult((Text(text),), is_error=True)
+    return Away()
+
+
 @dataclass(frozen=True, slots=True)
 class Performer:
     """Everything that effects need.
@@ -100,6 +119,8 @@ class Performer:
         """Perform one effect. Never raises but for cancellation."""
         try:
             return await self._perform(effect, connection)
+        except StoreAway as error:
+            return _away(effect, error)
         except Exception:  # noqa: BLE001 - one call's bug must not end the connection; it is logged and answered
             reference = secrets.token_hex(4)
             _log.exception("effect failed", extra={"reference": reference, "effect": type(effect).__name__})

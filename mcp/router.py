@@ -23,6 +23,7 @@ from urllib.parse import parse_qs
 
 from auth import scopes
 from auth.caller import Caller
+from auth.ports import StoreAway
 from mcp import http
 from mcp.accept import Form, accepted, is_json
 from mcp.calls import Connection, Performer
@@ -49,7 +50,9 @@ CALLER_KEY: Final = "superpi.caller"
 REQUEST_ID_KEY: Final = "superpi.request_id"
 #: Where the gateway puts the span of a request.
 SPAN_KEY: Final = "superpi.span"
-_RETRY: Final = ((b"retry-after", b"2"), (b"connection", b"close"))
+_AGAIN: Final = ((b"retry-after", b"2"),)
+#: Again, and over another connection: on this one the same server would answer.
+_RETRY: Final = (*_AGAIN, (b"connection", b"close"))
 #: The rest of a body that was not read is not the next request.
 _CLOSE: Final = ((b"connection", b"close"),)
 OK: Final = 200
@@ -62,12 +65,12 @@ _PARSE_INLINE_BYTES: Final = 256 * 1024
 class Router:
     """The `/mcp` endpoint as an ASGI application."""
 
-    engine: Engine
+    engine: Callable[[], Engine]
     performer: Performer
     sessions: Sessions
     flight: Flight
     limits: HttpLimits
-    draining: Callable[[], bool]
+    closed: Callable[[], HttpRefusal | None]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -102,8 +105,8 @@ class Router:
         if isinstance(payload, HttpRefusal):
             return Refused(payload, headers=_CLOSE)
         id = _request_id(payload)
-        if self.draining() and _has_request(payload):
-            return Refused(HttpRefusal.DRAINING, id, _RETRY)
+        if (closed := self.closed()) is not None and _has_request(payload):
+            return Refused(closed, id, _RETRY)
         if not _version_is_known(scope):
             return Refused(HttpRefusal.VERSION_UNKNOWN, id)
         if isinstance(payload, Single) and isinstance(payload.message, Malformed):
@@ -111,13 +114,23 @@ class Router:
             body = Reply((Response(id, refusal),)).encode()
             await http.send_json(send, http_status(refusal.reason), body)
             return None
-        if _is_initialize(payload):
-            return await self._initialize(scope, send, form, payload)
+        try:
+            if _is_initialize(payload):
+                return await self._initialize(scope, send, form, payload)
+            return await self._message(scope, send, form, payload, id)
+        except StoreAway as error:
+            # Nothing was sent and nothing ran: effects turn it into their outcome, and what they end with is sent.
+            _log.warning("the store is unavailable: %s", error, extra={"request_id": scope[REQUEST_ID_KEY]})
+            return Refused(HttpRefusal.UNAVAILABLE, id, _AGAIN)
+
+    async def _message(
+        self, scope: Scope, send: Send, form: Form, payload: Payload, id: RequestId | None
+    ) -> Refused | None:
         session = await self._session(scope)
         if isinstance(session, HttpRefusal):
             return Refused(session, id)
         _tell(scope[SPAN_KEY], payload, session)
-        step = self.engine.receive(payload, session.state)
+        step = self.engine().receive(payload, session.state)
         for fact in step.facts:
             if isinstance(fact, CancelRequested):
                 self.flight.cancel(session.id, fact.request_id)
@@ -141,7 +154,7 @@ class Router:
         if harness is None or (harness and self.performer.harnesses.get(harness) is None):
             return Refused(HttpRefusal.HARNESS_UNKNOWN, _request_id(payload))
         caller: Caller = scope[CALLER_KEY]
-        step = self.engine.receive(payload, State(principal=caller.principal, harness=harness))
+        step = self.engine().receive(payload, State(principal=caller.principal, harness=harness))
         opened = next((fact for fact in step.facts if isinstance(fact, Opened)), None)
         if opened is None:
             await self._answer(send, form, step)
@@ -161,22 +174,35 @@ class Router:
     async def _run(
         self, scope: Scope, send: Send, form: Form, step: Step, session: Session, id: RequestId | None
     ) -> Refused | None:
-        streaming = False
-        if step.effects:
+        streaming, ran = False, bool(step.effects)
+        if ran:
             if not await self.performer.may_begin(step.effects):
                 return Refused(HttpRefusal.UNAVAILABLE, id, _RETRY)
             connection = _connection(scope, session)
             settling = Settling(
-                self.engine, step, self.flight, session.id, lambda effect: self.performer.perform(effect, connection)
+                self.engine(), step, self.flight, session.id, lambda effect: self.performer.perform(effect, connection)
             )
             streaming = await self._wait(send, form, settling)
             step = settling.finish(owed=True)
-        await self.sessions.save(session, step.state)
+        await self._save(session, step.state, ran=ran)
         if streaming and step.reply is not None:
             await http.send_event(send, step.reply.encode(), last=True)
         else:
             await self._answer(send, form, step)
         return None
+
+    async def _save(self, session: Session, state: State, *, ran: bool) -> None:
+        """Keep the state that a payload ended with. Where calls ran in it, failing to must not cost their answer.
+
+        A 503 would have the client send a batch again whose calls have changed things already. What is lost is small:
+        other replicas do not learn that the client said `notifications/initialized`, which nothing depends on.
+        """
+        try:
+            await self.sessions.save(session, state)
+        except StoreAway as error:
+            if not ran:
+                raise
+            _log.warning("a session's state could not be kept: %s", error)
 
     async def _wait(self, send: Send, form: Form, settling: Settling) -> bool:
         """Wait for the effects, however long; whether the answer became a stream meanwhile."""
@@ -197,6 +223,8 @@ class Router:
             await http.send_empty(send, 202)
             return
         status = 200 if reply.refusal is None else http_status(reply.refusal.reason)
+        if status == HttpRefusal.UNAVAILABLE.status:
+            extra = (*extra, *_AGAIN)
         if Form.JSON in form or status != OK:
             await http.send_json(send, status, reply.encode(), extra)
         else:

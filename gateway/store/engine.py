@@ -48,6 +48,8 @@ WAIT: Final = 3.0
 _STEP_BACK: Final = 0.02
 _TRIES: Final = 3
 
+_BUSY: Final = "is busy: no connection became free in time"
+LATE: Final = "did not answer in time"
 _UNREADABLE: Final = (
     "The database URL cannot be read; use one like sqlite:///data/superpi.db or "
     "postgresql://user:password@host/superpi, with %40 for an @ in the password."
@@ -88,11 +90,13 @@ def open_database(
     patience: float = PATIENCE,
     seconds: float = SECONDS,
     wait: float = WAIT,
+    unseen: bool = False,
 ) -> Database:
     """Open the database at that URL: `sqlite:///` and a path, or `postgresql://`.
 
-    A missing file is made, without tables; nobody asks a PostgreSQL server whether it is there. `patience` is for
-    SQLite; `writers`, `seconds` and `wait` are for PostgreSQL. Raises StoreUnavailable.
+    A missing file is made, without tables, unless it is to be left `unseen` until somebody prepares it; nobody asks a
+    PostgreSQL server whether it is there. `patience` is for SQLite; `writers`, `seconds` and `wait` are for
+    PostgreSQL. Raises StoreUnavailable.
     """
     parsed = parse(url)
     if product_of(parsed) is postgresql:
@@ -102,7 +106,8 @@ def open_database(
             _Lane(postgresql.writing(parsed, seconds, writers), "superpi-db-write", writers),
             Bounds(min(wait, seconds), seconds),
         )
-    prepare(parsed, patience)
+    if not unseen:
+        prepare(parsed, patience)
     return Database(
         parsed,
         _Lane(sqlite.reading(parsed, patience, readers), "superpi-db-read", readers),
@@ -141,6 +146,11 @@ def prepare(url: URL, patience: float) -> None:
         product_of(url).prepare(url, patience)
 
 
+def unavailable(url: URL, words: str, kind: type[StoreUnavailable] = StoreUnavailable) -> StoreUnavailable:
+    """The failure of the database at that URL, from words that end the sentence and name nothing of the URL."""
+    return kind(f"The database {name_of(url)} {words}.", public=f"The database {words}.")
+
+
 def name_of(url: URL) -> str:
     """How messages name a database: as configured, without credentials and options."""
     shown = URL.create(url.drivername, host=url.host, port=url.port, database=url.database)
@@ -150,16 +160,15 @@ def name_of(url: URL) -> str:
 @contextmanager
 def failures_named(url: URL) -> Iterator[None]:
     """Turn errors of the world into StoreUnavailable and a column type's refusal into itself; bugs stay as they are."""
-    name = name_of(url)
     try:
         yield
     except PoolTimeout as error:
-        raise StoreUnavailable(f"The database {name} is busy: no connection became free in time.") from error
+        raise unavailable(url, _BUSY) from error
     except DBAPIError as error:
         words = product_of(url).words(error)
         if words is None:
             raise
-        raise StoreUnavailable(f"The database {name} {words}.") from error
+        raise unavailable(url, words) from error
     except StatementError as error:
         raise (error.orig or error) from None
 
@@ -213,6 +222,7 @@ class Database:
         self._writing = writing
         self._bounds = bounds
         self._watchers: list[Callable[[Sequence[Any]], None]] = []
+        self._shut_because: str | None = None
         self._closed = False
 
     async def read(self, job: Callable[[Connection], T]) -> T:
@@ -235,15 +245,29 @@ class Database:
         """Have `hear` called with what each write noted, in the write's thread and before it returns."""
         self._watchers.append(hear)
 
+    @property
+    def is_server(self) -> bool:
+        """Whether it is a server, which may come later or be away for a while. A file does neither."""
+        return self._bounds is not None
+
+    def shut(self) -> None:
+        """Refuse every job until `admit` is called: the database is not known to be there and current."""
+        self._shut_because = "is not in use yet"
+
+    def admit(self) -> None:
+        """Take jobs."""
+        self._shut_because = None
+
     async def close(self) -> None:
         """Finish the jobs that were asked for and close every connection; a second call does nothing."""
         if not self._closed:
             self._closed = True
-            await asyncio.to_thread(self._shut)
+            self._shut_because = "is closed"
+            await asyncio.to_thread(self._end)
 
     async def _run(self, lane: _Lane, perform: Callable[..., T], job: Callable[[Connection], T]) -> T:
-        if self._closed:
-            raise StoreUnavailable(f"The database {self.name} is closed.")
+        if self._shut_because is not None:
+            raise unavailable(self.url, self._shut_because)
         attempt = Attempt(self._product.sever)
         run = copy_context().run
         work = asyncio.get_running_loop().run_in_executor(lane.threads, run, self._perform, perform, job, attempt)
@@ -255,11 +279,11 @@ class Database:
         work.add_done_callback(partial(_settle, end))
         try:
             if not await _within(bounds.wait, work) and attempt.withdraw():
-                raise StoreUnavailable(f"The database {self.name} is busy: no connection became free in time.")
+                raise unavailable(self.url, _BUSY)
             in_time = await _within(bounds.total - bounds.wait, work)
             # A job that was ended by us says whatever its thread found then.
             if not in_time or (attempt.given_up and work.exception() is not None):
-                raise StoreUnavailable(f"The database {self.name} did not answer in time.")
+                raise unavailable(self.url, LATE)
         except asyncio.CancelledError:
             attempt.withdraw()
             raise
@@ -311,7 +335,7 @@ class Database:
             hear(noted)
         return result
 
-    def _shut(self) -> None:
+    def _end(self) -> None:
         for lane in (self._reading, self._writing):
             lane.threads.shutdown(wait=True)
         for lane in (self._reading, self._writing):

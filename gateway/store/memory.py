@@ -7,7 +7,7 @@ uses them; no method awaits, so each is atomic in it.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -23,6 +23,16 @@ class MemorySessions:
 
     def __init__(self) -> None:
         self._sessions: dict[str, Session] = {}
+        self._watchers: list[Callable[[str], None]] = []
+
+    def watch(self, hear: Callable[[str], None]) -> None:
+        """Have `hear` called with the id of each session that ends: what a foreign key does in a database."""
+        self._watchers.append(hear)
+
+    def holds(self, id: str, principal: str) -> bool:
+        """Whether the principal has a session with that id."""
+        session = self._sessions.get(id)
+        return session is not None and session.principal == principal
 
     async def open(self, session: Session, *, most: int) -> tuple[str, ...]:
         """The ids in their order. Raises ValueError when the id is taken."""
@@ -35,7 +45,7 @@ class MemorySessions:
         if session.id in self._sessions.keys() - idlest:
             raise ValueError("the session id is taken")
         for id in idlest:
-            del self._sessions[id]
+            self._remove(id)
         self._sessions[session.id] = kept
         return tuple(sorted(idlest))
 
@@ -59,19 +69,26 @@ class MemorySessions:
 
     async def end(self, id: str) -> bool:
         """True when it was there."""
-        return self._sessions.pop(id, None) is not None
+        if found := id in self._sessions:
+            self._remove(id)
+        return found
 
     async def sweep(self, idle_since: datetime) -> int:
         """Strictly before that time."""
         limit = values.utc(idle_since)
         idle = [id for id, session in self._sessions.items() if session.last_seen < limit]
         for id in idle:
-            del self._sessions[id]
+            self._remove(id)
         return len(idle)
 
     async def count(self) -> int:
         """The size of the dictionary."""
         return len(self._sessions)
+
+    def _remove(self, id: str) -> None:
+        del self._sessions[id]
+        for hear in self._watchers:
+            hear(id)
 
 
 def _copy(session: Session) -> Session:

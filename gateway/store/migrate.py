@@ -6,15 +6,17 @@ done. Alembic is loaded only when there is work, since it costs more than everyt
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, assert_never
 
-from sqlalchemy import URL, Connection, Engine, inspect, text
+from sqlalchemy import URL, Connection, Engine, event, inspect, text
 
 from gateway.store import engine
-from gateway.store.faults import StoreUnavailable
+from gateway.store.attempts import Attempt, GivenUpError
+from gateway.store.faults import SchemaBehind, SchemaForeign, StoreUnavailable
 from gateway.store.tables import metadata
 from migrations import FOLDER, revisions
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 _VERSION_TABLE: Final = "alembic_version"
 _CURRENT: Final = text("SELECT version_num FROM alembic_version")
+_TABLES_MISSING: Final = "lacks tables that this superpi needs: run `superpi migrate`"
+_SOMEBODY_ELSES: Final = "has tables but no revision: use an empty one"
 
 #: Seconds to wait for another process that migrates.
 _PATIENCE: Final = 60.0
@@ -76,8 +80,8 @@ def current_revision(url: str) -> str | None:
     product = engine.product_of(parsed)
     if not product.exists(parsed):
         return None
-    with _connection(product.looking(parsed, engine.PATIENCE), parsed) as connection:
-        return _revision(connection, engine.name_of(parsed))
+    with _looking(parsed) as connection:
+        return _revision(connection, parsed)
 
 
 def check(url: str) -> Standing:
@@ -101,20 +105,46 @@ def migrate(url: str) -> UpToDate | Newer:
     once = engine.product_of(parsed).migrating(parsed, _PATIENCE)
     with _connection(once, parsed) as connection, connection.begin():
         # No other process migrates from here on, so what is asked now stays so.
-        standing = _standing(_revision(connection, engine.name_of(parsed)))
+        standing = _standing(_revision(connection, parsed))
         return _upgrade(connection, standing) if isinstance(standing, Behind) else standing
 
 
-def make_ready(url: str, how: Literal["auto", "check", "off"]) -> None:
-    """What a server does before it opens the database: migrate it, or only see that it is current, or nothing.
+How = Literal["auto", "check", "off"]
 
-    Raises StoreUnavailable, with what to do, for a schema that this version cannot work on.
+
+def make_ready(url: str, how: How) -> None:
+    """What comes before a database is opened: migrate it, or only see that it is current, or nothing.
+
+    Raises SchemaBehind and SchemaForeign, with what to do, for a schema that this version cannot work on, and
+    StoreUnavailable.
     """
     if how == "off":
         return
     standing = migrate(url) if how == "auto" else check(url)
-    if not isinstance(standing, UpToDate):
-        raise StoreUnavailable(explain(standing))
+    match standing:
+        case UpToDate():
+            return
+        case Behind():
+            raise SchemaBehind(explain(standing), public=explain(standing))
+        case Newer():
+            raise SchemaForeign(explain(standing), public=explain(standing))
+        case _:
+            assert_never(standing)
+
+
+def make_usable(url: str, how: How) -> None:
+    """What a server does before it serves: `make_ready`, and see that the database can be used at all.
+
+    Under `off` the operator's word is taken for the revision, and only a database without the tables is refused:
+    the first statement would fail with the driver's words. Raises as `make_ready` does.
+    """
+    make_ready(url, how)
+    parsed = engine.parse(url)
+    engine.prepare(parsed, engine.PATIENCE)
+    if how == "off":
+        with _looking(parsed) as connection:
+            if metadata.tables.keys() - set(inspect(connection).get_table_names()):
+                raise engine.unavailable(parsed, _TABLES_MISSING, SchemaBehind)
 
 
 def configuration() -> Config:
@@ -145,12 +175,36 @@ def _standing(revision: str | None) -> Standing:
     return Newer(revision, head)
 
 
-def _revision(connection: Connection, name: str) -> str | None:
+def _revision(connection: Connection, url: URL) -> str | None:
     tables = set(inspect(connection).get_table_names())
     revision = connection.scalar(_CURRENT) if _VERSION_TABLE in tables else None
     if revision is None and tables & metadata.tables.keys():
-        raise StoreUnavailable(f"The database {name} has tables but no revision: use an empty one.")
+        raise engine.unavailable(url, _SOMEBODY_ELSES, SchemaForeign)
     return revision
+
+
+@contextmanager
+def _looking(url: URL) -> Iterator[Connection]:
+    """A connection for a short look, which is given up when the database has not answered in time."""
+    product = engine.product_of(url)
+    once = product.looking(url, engine.PATIENCE)
+    attempt = Attempt(product.sever)
+    attempt.begin()
+    # Before SQLAlchemy's own hook, which asks the database on its first connection.
+    event.listen(once, "connect", lambda connection, _record: attempt.hold(connection), insert=True)
+    end = threading.Timer(engine.PATIENCE, attempt.end)
+    end.daemon = True
+    end.start()
+    try:
+        with _connection(once, url) as connection:
+            yield connection
+    except (StoreUnavailable, GivenUpError) as error:
+        if not attempt.given_up:
+            raise
+        raise engine.unavailable(url, engine.LATE) from error
+    finally:
+        attempt.release()
+        end.cancel()
 
 
 @contextmanager

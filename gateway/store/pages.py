@@ -9,6 +9,7 @@ from typing import TypeVar
 from auth.ports import Page
 from auth.tokens import PrincipalRecord, TokenRecord
 from gateway.store import values
+from mcp.grants import Grant
 
 T = TypeVar("T")
 
@@ -26,6 +27,11 @@ def tokens_after(after: str | None) -> tuple[datetime, str] | None:
 def principals(found: Sequence[PrincipalRecord], limit: int) -> Page[PrincipalRecord]:
     """The first `limit` of what was found; continued at an id."""
     return _page(found, limit, lambda principal: principal.id)
+
+
+def grants(found: Sequence[Grant], limit: int) -> Page[Grant]:
+    """The first `limit` of what was found; continued at a time and an id."""
+    return _page(found, limit, lambda grant: values.position(grant.created, grant.id))
 
 
 def _page(found: Sequence[T], limit: int, place: Callable[[T], str]) -> Page[T]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    CheckConstraint,
     Column,
     DateTime,
     Dialect,
@@ -113,6 +114,27 @@ entry: Final = Table(
     Column("ts", Moment, nullable=False),
     Column("kind", Text, nullable=False),
     Column("body", Document, nullable=False),
+)
+
+#: What a person allowed from now on: as long as a session lives, or in a harness until it expires.
+grant: Final = Table(
+    "grant",
+    metadata,
+    Column("id", _id(), primary_key=True),
+    Column("principal", _id(), nullable=False),
+    Column("session", _id(), ForeignKey(session.c.id, ondelete="CASCADE")),
+    Column("harness", _id()),
+    Column("tool", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    # Of everything that makes two grants the same: a subject is too long for a key.
+    Column("digest", LargeBinary, nullable=False, unique=True),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment),
+    CheckConstraint("(session IS NULL) <> (harness IS NULL) AND (harness IS NULL) = (expires_at IS NULL)", "reach"),
+    Index(None, "principal", "created_at", "id"),
+    Index(None, "principal", "harness", "expires_at"),
+    Index(None, "session"),
+    Index(None, "expires_at"),
 )
 
 signing_key: Final = Table(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from mcp.protocol import encode, lists, results, rounds, telling
 from mcp.protocol.content import Text, ToolResult
 from mcp.protocol.context import Context
 from mcp.protocol.effects import (
     Asking,
+    Away,
     Broken,
     CallTool,
     Cancelled,
@@ -42,10 +43,8 @@ def conclude(effect: Effect, value: Value, request: Request, context: Context) -
     An outcome of the wrong kind is a fault of the server's own and answered as one.
     """
     match effect, value:
-        case _, Cancelled(owed):
-            return Refusal(Reason.REQUEST_CANCELLED, "The request was cancelled") if owed else None
-        case _, Broken(reference):
-            return Refusal(Reason.INTERNAL_ERROR, f"Internal error; the server's log has it under {reference}")
+        case _, Cancelled() | Away() | Broken():
+            return _unperformed(value)
         case ((ReadResource(uri=uri) | Subscribe(uri=uri)), NotFound(message)):
             return Refusal(Reason.RESOURCE_NOT_FOUND, message, {"uri": uri})
         case _, NotFound(message):
@@ -59,6 +58,19 @@ def conclude(effect: Effect, value: Value, request: Request, context: Context) -
             if body is None:
                 return Refusal(Reason.INTERNAL_ERROR, "Internal error")
             return results.complete(request.method, body, context.offer, context.revision)
+
+
+def _unperformed(value: Cancelled | Away | Broken) -> Refusal | None:
+    """What is answered for an effect that came to nothing, whichever it was."""
+    match value:
+        case Cancelled(owed):
+            return Refusal(Reason.REQUEST_CANCELLED, "The request was cancelled") if owed else None
+        case Away():
+            return Refusal(Reason.UNAVAILABLE, "The server's database is away. Nothing was changed: try again")
+        case Broken(reference):
+            return Refusal(Reason.INTERNAL_ERROR, f"Internal error; the server's log has it under {reference}")
+        case _:
+            assert_never(value)
 
 
 def _body(effect: Effect, value: Value, request: Request, context: Context) -> Mapping[str, Any] | None:

@@ -164,6 +164,11 @@ class CapabilityMissing:
     required: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Away:
+    """What the effect needs cannot be asked now. It changed nothing, so the request may be sent again as it is."""
+
+
 Value = (
     ToolResult
     | tuple[Contents, ...]
@@ -175,6 +180,7 @@ Value = (
     | CapabilityMissing
     | NotFound
     | Cancelled
+    | Away
     | Broken
 )
 

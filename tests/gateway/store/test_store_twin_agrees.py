@@ -14,10 +14,13 @@ from psycopg import sql
 
 from gateway.store.conversations import SqlConversations
 from gateway.store.engine import open_database
+from gateway.store.grants import SqlGrants
 from gateway.store.memory import MemoryConversations, MemorySessions
+from gateway.store.memory_grants import MemoryGrants
 from gateway.store.sessions import SqlSessions
 from gateway.store.tables import metadata
 from mcp.conversations import Conversation
+from mcp.grants import Grant, OfHarness, OfSession
 from mcp.protocol.revisions import Revision
 from mcp.protocol.state import LogLevel, State
 from mcp.sessions import Session
@@ -48,6 +51,15 @@ CONVERSATIONS = st.builds(
     created=MOMENTS,
     updated=MOMENTS,
 )
+GRANTS = st.builds(
+    Grant,
+    id=IDS,
+    principal=PRINCIPALS,
+    reach=st.builds(OfSession, IDS) | st.builds(OfHarness, IDS, MOMENTS),
+    tool=st.sampled_from(["bash", "edit"]),
+    subject=st.text(max_size=1) | st.just("x" * 5000),
+    created=MOMENTS,
+)
 
 
 async def outcome(call):
@@ -69,6 +81,7 @@ class Pair(RuleBasedStateMachine):
         self.database = open_database(type(self).empty(), readers=1, writers=1)
         self.sessions = MemorySessions(), SqlSessions(self.database)
         self.conversations = MemoryConversations(), SqlConversations(self.database)
+        self.grants = MemoryGrants(self.sessions[0]), SqlGrants(self.database)
         self.after = None
 
     def teardown(self):
@@ -131,9 +144,27 @@ class Pair(RuleBasedStateMachine):
         if kind == "value":
             self.after = page[0].after
 
+    @rule(grant=GRANTS, most=st.sampled_from([1, 2, 9, 9, 9]))
+    def allow(self, grant, most):
+        self.agree(self.grants, "add", grant, most=most)
+
+    @rule(principal=PRINCIPALS, session=st.none() | IDS, harness=IDS, now=MOMENTS)
+    def cover(self, principal, session, harness, now):
+        self.agree(self.grants, "covering", principal, session, harness, now)
+
+    @rule(principal=PRINCIPALS, id=IDS)
+    def remove(self, principal, id):
+        self.agree(self.grants, "remove", principal, id)
+
+    @rule(now=MOMENTS)
+    def sweep_grants(self, now):
+        self.agree(self.grants, "sweep", now)
+
     @invariant()
     def as_many(self):
         self.agree(self.sessions, "count")
+        for principal in ("local:alice", "local:bob"):
+            self.agree(self.grants, "list", principal, limit=3)
 
 
 @pytest.fixture
