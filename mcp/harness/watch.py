@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -28,47 +27,65 @@ class Watch:
     """Watches `folder` for one process, which begins with the registry `current`; for use on its event loop.
 
     `on_change` is called on the loop with each registry that differs from the one before. A registry without the
-    harness `required` counts as broken: connections that ask for none have it.
+    harness `required` counts as broken: connections that ask for none have it. `read` is what reads the folder.
     """
 
     def __init__(
-        self, folder: Path, current: Registry, on_change: Callable[[Registry], None], *, required: str
+        self,
+        folder: Path,
+        current: Registry,
+        on_change: Callable[[Registry], None],
+        *,
+        required: str,
+        seconds: float = LOOK_SECONDS,
+        read: Callable[[Path], Registry] = load,
     ) -> None:
         self._folder = folder
         self._current = current
         self._on_change = on_change
         self._required = required
+        self._seconds = seconds
+        self._read = read
         self._seen: Signature | None = None
 
     async def run(self) -> None:
-        """Look every two seconds, until cancelled."""
+        """Look every `seconds`, until cancelled."""
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(self._seconds)
             try:
                 await self.look()
             except Exception:  # noqa: BLE001 - a bug in one look must not end the watching; it is logged
                 _log.exception("the folder of harnesses cannot be watched")
 
     async def look(self) -> None:
-        """Look once, in a thread: the folder may lie on a network. Files that change meanwhile wait for the next look."""
-        before = await asyncio.to_thread(signature, self._folder)
-        if before == self._seen:
+        """Look once, in a thread, because the folder may lie on a network.
+
+        Files that change while they are read wait for the next look.
+        """
+        looked = await asyncio.to_thread(self._look)
+        if looked is None:
             return
-        try:
-            found = await asyncio.to_thread(self._load)
-        except HarnessError as error:
-            if await asyncio.to_thread(signature, self._folder) == before:
-                self._seen = before
-                _log.error("SUPERPI_HARNESS_DIR: %s; the harnesses stay as they were", error)  # noqa: TRY400 - no bug
-            return
-        if await asyncio.to_thread(signature, self._folder) == before:
-            self._seen = before
+        self._seen, found = looked
+        if isinstance(found, HarnessError):
+            _log.error("SUPERPI_HARNESS_DIR: %s; the harnesses stay as they were", found)
+        else:
             self._take(found)
 
-    def _load(self) -> Registry:
-        found = load(self._folder)
+    def _look(self) -> tuple[Signature, Registry | HarnessError] | None:
+        """What the folder holds now; None when that was seen already, or changed meanwhile."""
+        before = signature(self._folder)
+        if before == self._seen:
+            return None
+        found = self._load()
+        return (before, found) if signature(self._folder) == before else None
+
+    def _load(self) -> Registry | HarnessError:
+        try:
+            found = self._read(self._folder)
+        except HarnessError as error:
+            return error
         if found.get(self._required) is None:
-            raise HarnessError(str(self._folder), None, f"there is no harness {self._required!r} any more")
+            return HarnessError(str(self._folder), None, f"there is no harness {self._required!r} any more")
         return found
 
     def _take(self, found: Registry) -> None:
@@ -89,13 +106,13 @@ def signature(folder: Path) -> Signature:
 
 def _files(folder: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
     try:
-        names = os.listdir(folder)
+        paths = list(folder.iterdir())
     except OSError as error:
         yield "", (error.errno or 0,)
         return
-    for name in names:
-        if name.endswith(".md") and not name.startswith("."):
-            yield name, _stat(folder / name)
+    for path in paths:
+        if path.suffix == ".md" and not path.name.startswith("."):
+            yield path.name, _stat(path)
 
 
 def _stat(path: Path) -> tuple[int, ...]:
