@@ -17,9 +17,9 @@ install = $(UV) pip install --quiet --compile-bytecode --python $(1)/bin/python 
 
 RUN := .venv/.run
 DEV := .venv/.dev
-NODE_NAMES := typescript-2 typescript-1 inspector
+NODE_NAMES := typescript-2 typescript-1 inspector conformance
 NODE_CLIENTS := $(patsubst %,.venvs/client-%/.ready,$(NODE_NAMES))
-CLIENTS := $(patsubst %,.venvs/client-%/.ready,python-2 python-1 fastmcp) $(NODE_CLIENTS)
+CLIENTS := $(patsubst %,.venvs/client-%/.ready,python-2 python-1 fastmcp judges) $(NODE_CLIENTS)
 lock = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-annotate --custom-compile-command "make lock" $(ARGS)
 
@@ -69,6 +69,7 @@ lock: .venvs/node/.ready | $(UV) ## Compile requirements/*.txt anew; ARGS=--upgr
 	$(lock) requirements/client-python-2.in -o requirements/client-python-2.txt
 	$(lock) requirements/client-python-1.in -o requirements/client-python-1.txt
 	$(lock) requirements/client-fastmcp.in -o requirements/client-fastmcp.txt
+	$(lock) requirements/client-judges.in -o requirements/client-judges.txt
 	$(lock) requirements/node.in -o requirements/node.txt
 	$(lock) requirements/uv.in -o requirements/uv.txt
 	@$(foreach name,$(NODE_NAMES),(cd tests/clients/node/$(name) && $(npm) install --package-lock-only --omit-lockfile-registry-resolved) &&) true
