@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from auth.globs import MOST_ALTERNATIVES, rooted
-from auth.permissions import ANY_TOOL, Effect, Rule, bound_tools
+from auth.permissions import ANY_TOOL, Effect, Rule, bound_tools, is_general
 
-_VERBS: Final = {Effect.ALLOW: "Only", Effect.DENY: "Never"}
+_VERBS: Final = {Effect.ALLOW: "Only", Effect.ASK: "Only with a yes from a person", Effect.DENY: "Never"}
 
 
 def rule_problem(rule: Rule) -> str | None:
@@ -29,7 +29,9 @@ def rule_text(rule: Rule) -> str:
     """The rule as a sentence: `Never read, grep or edit: secrets/**`."""
     tools = ["use any tool on"] if rule.tool == ANY_TOOL else list(bound_tools(rule))
     listed = " or ".join([", ".join(tools[:-1]), tools[-1]] if len(tools) > 1 else tools)
-    return f"{_VERBS[rule.effect]} {listed}: {rule.match}"
+    # Only such a rule gives way to what others allow.
+    match = "all that no rule allows" if rule.effect is Effect.ASK and is_general(rule) else rule.match
+    return f"{_VERBS[rule.effect]} {listed}: {match}"
 
 
 def _path_problem(match: str) -> str | None:

@@ -1,7 +1,7 @@
 """The workspace context: instructions, files and git state as one Markdown page, within the policy of who asks.
 
 It reads as the tools do: paths are opened and judged by `Workspace.locate`, files are listed by ripgrep, git runs
-in the sandbox and nowhere else.
+in the sandbox and nowhere else. Nobody is asked here, so what a rule asks about is left out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from auth.permissions import Allow, Deny, Mode, Need, Policy, decide_path, decide_tool
+from auth.permissions import Allow, Deny, Mode, Need, Policy, decide_path, decide_tool, decide_whole
 from mcp.context_files import MOST_FILE_BYTES, MOST_FILES, Instruction, candidates, instruction_lines
 from mcp.context_git import ARGV, git_lines
 from mcp.context_tree import counted, outline
@@ -116,7 +116,7 @@ def _read(workspace: Workspace, policy: Policy, path: str) -> Instruction | None
 
 
 async def _git(workspace: Workspace, policy: Policy, shell: Shell, limits: Limits, principal: str) -> tuple[str, ...]:
-    if isinstance(refused := decide_tool(policy, "read", Need.READ), Deny):
+    if not isinstance(refused := decide_whole(policy, "read", Need.READ), Allow):
         return (_not_shown(Fault(refused.reason, refused), "read"),)
     if shell.step in {SandboxStep.UNSANDBOXED, SandboxStep.UNAVAILABLE}:
         return ("Not shown: a repository can make git run programs, and there is no sandbox here to run them in.",)

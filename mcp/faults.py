@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from auth.permissions import Deny
+from auth.permissions import Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,8 +12,8 @@ class Fault:
     """An expected failure in words that say what to do next.
 
     `message` names things as the caller gave them and never a directory of the server. `deny` is set
-    when the permission policy, not the world, said no.
+    when the permission policy, not the world, said no, or wants a person to say yes.
     """
 
     message: str
-    deny: Deny | None = None
+    deny: Refusal | None = None

@@ -33,10 +33,12 @@ _REACH: Final = {
 #: What the reach of a command is worth on each step of the sandbox.
 _STEPS: Final = {
     SandboxStep.BUBBLEWRAP: (
-        "Commands are confined, and paths that rules deny are hidden from them, but for files that git has with the "
-        "same content. The workspace's .git/config and .git/hooks are read-only to them."
+        "Commands are confined, and paths that rules deny or ask about are hidden from them, but for files that git "
+        "has with the same content. The workspace's .git/config and .git/hooks are read-only to them."
     ),
-    SandboxStep.LANDLOCK: "Commands are confined; paths that rules deny inside the workspace are not hidden from them.",
+    SandboxStep.LANDLOCK: (
+        "Commands are confined; paths that rules deny or ask about inside the workspace are not hidden from them."
+    ),
     SandboxStep.UNSANDBOXED: (
         "Commands are not confined: they reach whatever the server's user reaches, the network too, whatever the mode "
         "and the rules on paths say. In the mode read_only they are refused."
@@ -57,7 +59,7 @@ def loadout(
     """The loadout as a JSON object.
 
     `workspace` is the name by which users know it, `step` and `why` are the shell's. Whatever it says about a tool
-    as a whole, a single call can still be refused for its path or its command.
+    as a whole, a single call can still be refused for its path or its command, or need a yes from a person.
     """
     return {
         "harness": policy.harness,

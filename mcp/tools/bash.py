@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from auth.permissions import Deny, Mode, Need, Policy, decide_command, denied_globs
+from auth.permissions import Ask, Deny, Mode, Need, Policy, decide_command, denied_globs
 from mcp.faults import Fault
 from mcp.limits import Limits
 from mcp.protocol.content import Text, ToolResult
@@ -101,6 +101,8 @@ async def run(ctx: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
     timeout = arguments.get("timeout", ctx.limits.shell_seconds)
     if (fault := _unfit(script, timeout, ctx.limits)) is not None:
         return failed(fault, NAME)
+    if isinstance(decision, Ask):
+        return refusal_result(NAME, decision)
     masks = await asyncio.to_thread(_masks, ctx) if ctx.shell.masks else Masks()
     if isinstance(masks, Fault):
         return failed(masks, NAME)
@@ -139,7 +141,7 @@ def _unfit(script: str, timeout: float, limits: Limits) -> Fault | None:
 
 
 def _masks(ctx: ToolContext) -> Masks | Fault:
-    """What the sandbox covers up for this call: what rules deny, and what others would run later."""
+    """What the sandbox covers up for this call: what rules keep back, and what others would run later."""
     root = ctx.workspace.root
     may_write = ctx.policy.mode is not Mode.READ_ONLY
     found = find_masks(root, denied_globs(ctx.policy, Need.READ), _rules_on_writing(ctx.policy) if may_write else ())

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from pathlib import PurePosixPath
 from typing import Final
 
-from auth.permissions import Deny, Need, Policy, decide_path
+from auth.permissions import Allow, Need, Policy, decide_path
 from mcp.workspace.sandbox_masks import Masks
 
 #: What git runs when somebody uses the repository outside the sandbox later; the rest of .git stays writable.
@@ -58,6 +58,6 @@ def _frozen(policy: Policy, name: str) -> str:
 
 
 def _reason(policy: Policy, tool: str, need: Need, name: str) -> str:
-    """Which rule it is, as the end of a sentence. The tool set is another question."""
-    decision = decide_path(replace(policy, tools=policy.tools | {tool}), tool, need, name)
-    return f", since {decision.reason}" if isinstance(decision, Deny) else ""
+    """Which rule it is, as the end of a sentence. The tool set is another question, and no yes lifts a mask."""
+    decision = decide_path(replace(policy, tools=policy.tools | {tool}, granted=frozenset()), tool, need, name)
+    return "" if isinstance(decision, Allow) else f", since {decision.reason}"

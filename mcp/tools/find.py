@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from auth.permissions import ANY_TOOL, Allow, Decision, Effect, Need, Policy, decide_path
+from auth.permissions import ANY_TOOL, Allow, Decision, Effect, Need, Policy, decide_found, decide_path
 from mcp.faults import Fault
 from mcp.limits import Limits
 from mcp.protocol.content import ToolResult
@@ -99,8 +99,12 @@ class Found:
 
 
 def decide(policy: Policy, path: str) -> Decision:
-    """Whether a path may be listed."""
+    """Whether a folder may be searched."""
     return decide_path(policy, NAME, Need.READ, path)
+
+
+def _may_list(policy: Policy, path: str, folder: str) -> bool:
+    return isinstance(decide_found(policy, NAME, Need.READ, path, folder), Allow)
 
 
 async def run(ctx: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
@@ -138,7 +142,7 @@ def _found(policy: Policy, folder: Folder, glob: Glob, limit: int, halt: Halt) -
         return ending
     names, complete = listing.found()
     paths = (folder.path_of(name) for name in names)
-    allowed = (path for path in paths if isinstance(decide(policy, path.removesuffix("/")), Allow))
+    allowed = (path for path in paths if _may_list(policy, path.removesuffix("/"), folder.located.path))
     first = tuple(itertools.islice(allowed, limit))
     complete = complete and next(allowed, None) is None
     return Found(
@@ -160,7 +164,7 @@ def _listed(found: Found, limit: int, limits: Limits, *, has_rules: bool) -> Too
     if found.unreadable:
         notes.append("Some folders could not be read.")
     if has_rules:
-        notes.append("What the permission policy denies is not listed.")
+        notes.append("What the permission policy keeps back is not listed.")
     text = "\n".join(map(printable, paths))
     tail = "".join(f"\n\n[{note}]" for note in notes)
     return succeeded(text + tail, {"files": list(map(valid, paths)), "truncated": not complete or found.timed_out})
@@ -176,7 +180,7 @@ def _within(paths: Iterable[str], size: int) -> list[str]:
 
 
 def _has_rules(policy: Policy) -> bool:
-    return any(rule.tool in {NAME, ANY_TOOL} and rule.effect is Effect.DENY for rule in policy.rules)
+    return any(rule.tool in {NAME, ANY_TOOL} and rule.effect is not Effect.ALLOW for rule in policy.rules)
 
 
 def _too_slow(limits: Limits) -> Fault:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from auth.permissions import Allow, Decision, Deny, Need, Policy, decide_path, denied_globs
+from auth.permissions import Allow, Decision, Deny, Need, Policy, decide_found, decide_path, denied_globs
 from mcp.faults import Fault
 from mcp.limits import Limits
 from mcp.protocol.content import ToolResult
@@ -147,15 +147,25 @@ normalize: Final = tolerating(
 )
 
 
-@functools.lru_cache(maxsize=_DECISIONS)
 def decide(policy: Policy, path: str) -> Decision:
-    """Whether the contents of a path may be searched: only what `read` may show too, where there is `read`.
+    """Whether a file or folder may be searched: only what `read` may show too, where there is `read`.
 
-    A rule that denies in `read` denies in `grep`, so `read` needs to be asked only when something is allowed by rules.
+    A rule that denies or asks in `read` does so in `grep`, so `read` needs to be asked only for what its rules allow.
     """
-    decision = decide_path(policy, NAME, Need.READ, path)
-    if isinstance(decision, Allow) and policy.rules and "read" in policy.tools:
-        return decide_path(policy, "read", Need.READ, path)
+    return _as_read(policy, decide_path(policy, NAME, Need.READ, path), path)
+
+
+@functools.lru_cache(maxsize=_DECISIONS)
+def _may_show(policy: Policy, path: str, folder: str) -> bool:
+    """Whether matches in a file may be shown that a search of the folder came to."""
+    decision = decide_found(policy, NAME, Need.READ, path, folder)
+    return isinstance(_as_read(policy, decision, path), Allow)
+
+
+def _as_read(policy: Policy, decision: Decision, path: str) -> Decision:
+    if not isinstance(decision, Deny) and policy.rules and "read" in policy.tools:
+        read = decide_path(policy, "read", Need.READ, path)
+        return read if isinstance(read, Deny) else decision
     return decision
 
 
@@ -194,7 +204,8 @@ def _answered(ctx: ToolContext, located: Located, asked: Asked, halt: Halt) -> T
         collector = Collector(lambda _: located.path, bounds)
         return _reported(ctx, asked, collector, search_file(located, asked.query, collector, halt), collector.files())
     folder = as_folder(ctx.workspace, located)
-    unreadable = Unreadable(denied_globs(ctx.policy, Need.READ), functools.partial(_denied, ctx.policy))
+    hidden = denied_globs(ctx.policy, Need.READ)
+    unreadable = Unreadable(hidden, lambda path: not _may_show(ctx.policy, path, located.path))
     collector = Collector(functools.partial(_admitted, folder, asked.glob, unreadable), bounds)
     searched = search_folder(folder, asked.query, asked.glob, unreadable, collector, halt)
     return _reported(ctx, asked, collector, searched, confirmed(folder, collector.files()))
@@ -206,10 +217,6 @@ def _reported(
     if isinstance(searched, Fault):
         return failed(searched, NAME)
     return result(asked, Found(files, collector.full, collector.searched, searched), ctx.limits)
-
-
-def _denied(policy: Policy, path: str) -> bool:
-    return isinstance(decide(policy, path), Deny)
 
 
 def _admitted(folder: Folder, glob: Glob | None, unreadable: Unreadable, name: str) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from auth.permissions import Allow, Decision, Need, Policy, decide_path
+from auth.permissions import Allow, Decision, Need, Policy, decide_found, decide_path
 from mcp.faults import Fault
 from mcp.limits import Limits
 from mcp.protocol.content import ToolResult
@@ -107,7 +107,7 @@ class Contents:
 
 
 def decide(policy: Policy, path: str) -> Decision:
-    """Whether a path may be listed."""
+    """Whether a folder may be listed."""
     return decide_path(policy, NAME, Need.READ, path)
 
 
@@ -138,7 +138,7 @@ def _contents(policy: Policy, folder: Located, limit: int) -> Contents:
         nonlocal total, left_out
         prefix = "" if folder.path == "." else f"{folder.path.rstrip('/')}/"
         for entry in entries:
-            if isinstance(decide(policy, prefix + entry.name), Allow):
+            if isinstance(decide_found(policy, NAME, Need.READ, prefix + entry.name, folder.path), Allow):
                 total += 1
                 yield entry
             else:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from auth.permissions import Decision, Deny
+from auth.permissions import Allow, Decision
 from mcp.faults import Fault
 from mcp.workspace import complaints, kernel
 from mcp.workspace.given import Address, address
@@ -124,7 +124,7 @@ class Workspace:
         `given` may be relative to the root, absolute inside a root, and start with `@`, `./` or `file://`; links
         are followed while they stay inside. `directory` True demands a folder, False a regular file, None takes
         either; FIFOs, sockets and devices are refused without being opened. `permit` is asked once, with the
-        policy path of what was opened. A Fault says what is wrong, or carries the Deny.
+        policy path of what was opened. A Fault says what is wrong, or carries the Deny or Ask.
         """
         where = address(given, self.roots)
         if isinstance(where, Fault):
@@ -189,7 +189,7 @@ class Workspace:
         if not is_dir and not stat.S_ISREG(status.st_mode):
             return complaints.not_regular(given, status.st_mode)
         decision = permit(self._policy_path(place))
-        if isinstance(decision, Deny):
+        if not isinstance(decision, Allow):
             return Fault(decision.reason, decision)
         if directory is not None and directory != is_dir:
             return complaints.is_folder(given) if is_dir else complaints.is_file(given)
@@ -207,7 +207,7 @@ class Workspace:
         place, exists = found
         path = self._policy_path(place)
         decision = permit(path)
-        if isinstance(decision, Deny):
+        if not isinstance(decision, Allow):
             return Fault(decision.reason, decision)
         parent, missing = open_deepest(place)
         name = place.relative.rsplit("/", 1)[-1]

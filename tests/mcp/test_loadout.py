@@ -38,8 +38,8 @@ EDIT_REFUSED = {
 }
 SANDBOX = {
     "step": "bubblewrap",
-    "means": "Commands are confined, and paths that rules deny are hidden from them, but for files that git has with "
-    "the same content. The workspace's .git/config and .git/hooks are read-only to them.",
+    "means": "Commands are confined, and paths that rules deny or ask about are hidden from them, but for files that "
+    "git has with the same content. The workspace's .git/config and .git/hooks are read-only to them.",
     "why": "It works.",
 }
 

@@ -154,7 +154,7 @@ def test_how_the_file_was_saved_does_not_matter(content):
         ),
         pytest.param(
             text(f"{HEAD}rules:\n  - tool: read\n    match: a\n    effect: maybe\n"),
-            "f.md:10: unknown effect 'maybe'; known are allow, deny",
+            "f.md:10: unknown effect 'maybe'; known are allow, ask, deny",
             id="unknown effect",
         ),
         pytest.param(

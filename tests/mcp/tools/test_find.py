@@ -126,7 +126,7 @@ async def test_names_of_any_kind_are_one_line_each(tmp_path: Path) -> None:
 async def test_what_a_rule_denies_is_not_listed_and_takes_no_room(root: Path) -> None:
     ctx = context(root, rules=(Rule("find", "src/app/**", Effect.DENY),))
     assert await said(FIND, ctx, pattern="*.py", limit=2) == (
-        "src/app-x/main.py\nsrc/app.py\n\n[What the permission policy denies is not listed.]"
+        "src/app-x/main.py\nsrc/app.py\n\n[What the permission policy keeps back is not listed.]"
     )
     assert "find was refused by the rule" in await refused(FIND, ctx, pattern="*", path="src/app")
 
