@@ -37,12 +37,13 @@ def create_app(services: Services) -> FastAPI:
     )
     settings = services.settings
     router = Router(
-        services.engine,
-        services.performer,
+        services.offering,
         services.lifecycle.sessions,
         services.lifecycle.flight,
+        services.lifecycle.pending,
         settings.http,
         services.lifecycle.refusal,
+        services.announcer,
     )
     # First in the list: nearly every request is for it, and a match ends the search.
     app.router.routes.insert(0, Route("/mcp", endpoint=router, include_in_schema=False))

@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from auth import globs
@@ -20,21 +21,32 @@ from gateway.store.changes import StoreChanges, record
 from gateway.store.conversations import SqlConversations
 from gateway.store.engine import Database, open_database
 from gateway.store.faults import StoreUnavailable
+from gateway.store.grants import SqlGrants
 from gateway.store.keys import SqlKeys
+from gateway.store.questions import SqlQuestions
 from gateway.store.sessions import SqlSessions
+from gateway.store.subscriptions import SqlSubscriptions
 from gateway.store.tokens import SqlTokens
 from gateway.version import VERSION
+from mcp.announcing import Announcer
 from mcp.calls import Performer
 from mcp.catalogue import Catalogue, offer_of, standard_catalogue
+from mcp.consent import Consent
 from mcp.flight import Flight
 from mcp.harness import registry
 from mcp.harness.definition import Harness
 from mcp.harness.frontmatter import HarnessError
+from mcp.harness.watch import Watch
+from mcp.held import HeldSubscriptions
+from mcp.hub import Hub
 from mcp.live import Sessions
+from mcp.offering import Offered, Offering
+from mcp.pending import Pending
 from mcp.protocol.engine import Engine
 from mcp.protocol.offer import ServerInfo
 from mcp.recording import Recorder
 from mcp.sessions import SessionStore
+from mcp.subscriptions import Subscriptions
 from mcp.workspace.paths import Workspace
 from mcp.workspace.shell import SandboxStep, Shell, probe_shell
 from telemetry.audit import AuditTrail
@@ -44,28 +56,13 @@ from telemetry.tracing import Tracing
 _log: Final = logging.getLogger("superpi.start")
 
 
-@dataclass(slots=True)
-class EngineOfNow:
-    """Gives the engine as it is now. The engine stays a value: where its keys change, another one takes its place."""
-
-    engine: Engine
-
-    def __call__(self) -> Engine:
-        """The engine of now."""
-        return self.engine
-
-    def take_keys(self, *keys: bytes) -> None:
-        """Sign with the first of these keys from now on, and accept all."""
-        self.engine = replace(self.engine, keys=keys)
-
-
 @dataclass(frozen=True, slots=True)
 class Services:
     """Everything a transport needs, and the way to close it. Nothing of it works before the `opening` is done."""
 
     settings: Settings
-    engine: EngineOfNow
-    performer: Performer
+    offering: Offering
+    announcer: Announcer
     session_store: SessionStore
     lifecycle: Lifecycle
     database: Database
@@ -86,14 +83,15 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
     operator has to mend, StoreUnavailable for a URL at which there can be no database.
     """
     harnesses, default = _harnesses(settings)
-    catalogue = catalogue or standard_catalogue(harnesses, settings.limits)
-    rules = _own_rules(settings)
+    own = catalogue or standard_catalogue(harnesses, settings.limits)
     shell = _shell(settings, local=local)
     database = _database(settings)
-    lifecycle, session_store, tokens = _lifecycle(settings, database)
-    metrics = _metrics(catalogue, lifecycle)
+    hub = Hub(_utc_now)
+    subscriptions = Subscriptions(HeldSubscriptions() if local else SqlSubscriptions(database), hub)
+    lifecycle, session_store, tokens = _lifecycle(settings, database, hub, subscriptions)
+    metrics = _metrics(own, lifecycle)
     performer = Performer(
-        tools={tool.spec.name: tool for tool in catalogue.tools},
+        tools={tool.spec.name: tool for tool in own.tools},
         harnesses=harnesses,
         default_harness=default,
         workspace=Workspace(settings.workspace[0], settings.workspace[1:]),
@@ -103,20 +101,38 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
         remote_mode=settings.remote_mode,
         anonymous_mode=settings.remote_mode if settings.is_loopback else Mode.READ_ONLY,
         recorder=Recorder(lifecycle.trail, metrics),
-        rules=rules,
+        consent=Consent(SqlGrants(database), _utc_now),
+        hub=hub,
+        subscriptions=subscriptions,
+        rules=_own_rules(settings),
     )
-    engine = EngineOfNow(Engine(offer_of(catalogue, _server()), ()))
+    offering = Offering(Offered(Engine(offer_of(own, _server()), ()), performer), hub.tell)
+    if settings.harness_dir is not None and catalogue is None:
+        lifecycle.watch = _watch(settings, settings.harness_dir, offering)
     opening = Opening(
         settings.store_url,
         settings.migrate,
         database,
         lifecycle.readiness,
-        partial(_admit, settings, engine, lifecycle, local=local),
+        partial(_admit, settings, offering, lifecycle, local=local),
     )
-    return Services(settings, engine, performer, session_store, lifecycle, database, tokens, metrics, opening)
+    announcer = Announcer(subscriptions)
+    return Services(settings, offering, announcer, session_store, lifecycle, database, tokens, metrics, opening)
 
 
-async def _admit(settings: Settings, engine: EngineOfNow, lifecycle: Lifecycle, *, local: bool) -> None:
+def _watch(settings: Settings, folder: Path, offering: Offering) -> Watch:
+    """What takes a team's harnesses anew when its folder changes."""
+
+    def take(harnesses: registry.Registry) -> None:
+        default = harnesses.get(settings.harness)
+        assert default is not None  # noqa: S101 - the watch requires it
+        performer = replace(offering.current.performer, harnesses=harnesses, default_harness=default)
+        offering.change(offer_of(standard_catalogue(harnesses, settings.limits), _server()), performer)
+
+    return Watch(folder, offering.current.performer.harnesses, take, required=settings.harness)
+
+
+async def _admit(settings: Settings, offering: Offering, lifecycle: Lifecycle, *, local: bool) -> None:
     """What needs the database once it is there. Over connections of its own: the door stays closed until it is done."""
     own = open_database(settings.store_url, readers=1, writers=1, seconds=settings.database_seconds)
     try:
@@ -126,7 +142,7 @@ async def _admit(settings: Settings, engine: EngineOfNow, lifecycle: Lifecycle, 
                 "anybody could call. Make one with 'superpi token create --principal local:NAME', or set "
                 "SUPERPI_HOST=127.0.0.1."
             )
-        engine.take_keys(await SqlKeys(own).signing_key("cursor"))
+        offering.take_keys(await SqlKeys(own).signing_key("cursor"))
     finally:
         await own.close()
     await lifecycle.start()
@@ -137,7 +153,9 @@ def _may_be_open_to_all(settings: Settings) -> bool:
     return not settings.is_loopback and settings.anonymous is Anonymous.AUTO
 
 
-def _lifecycle(settings: Settings, database: Database) -> tuple[Lifecycle, SessionStore, SqlTokens]:
+def _lifecycle(
+    settings: Settings, database: Database, hub: Hub, subscriptions: Subscriptions
+) -> tuple[Lifecycle, SessionStore, SqlTokens]:
     """What lives as long as the process, over one database."""
     changes = StoreChanges(
         database, settings.store_url, listen_url=settings.listen_url, seconds=settings.database_seconds
@@ -155,6 +173,10 @@ def _lifecycle(settings: Settings, database: Database) -> tuple[Lifecycle, Sessi
     lifecycle = Lifecycle(
         sessions,
         flight,
+        hub,
+        Pending(_utc_now, SqlQuestions(database)),
+        subscriptions,
+        SqlGrants(database),
         Authenticator(tokens, changes, _utc_now, anonymous=settings.anonymous),
         changes,
         AuditTrail(SqlAudit(database), away=StoreUnavailable),

@@ -34,7 +34,7 @@ class Readiness(Health):
 def health_routes(services: Services) -> APIRouter:
     """The probes over one process."""
     routes = APIRouter(tags=["health"])
-    shell, lifecycle = services.performer.shell, services.lifecycle
+    shell, lifecycle = services.offering.current.performer.shell, services.lifecycle
     complaint = Complaint("not ready")
 
     @routes.get("/livez")

@@ -7,6 +7,7 @@ import enum
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Final
 
@@ -14,8 +15,13 @@ from auth.authenticator import Authenticator
 from gateway.store.changes import StoreChanges
 from gateway.store.faults import StoreUnavailable
 from mcp.flight import Flight
+from mcp.grants import GrantStore
+from mcp.harness.watch import Watch
+from mcp.hub import Hub
 from mcp.live import Sessions
+from mcp.pending import Pending
 from mcp.protocol.errors import HttpRefusal
+from mcp.subscriptions import Subscriptions
 from telemetry.audit import AuditTrail
 from telemetry.tracing import Tracing
 
@@ -78,20 +84,28 @@ class Lifecycle:
 
     sessions: Sessions
     flight: Flight
+    hub: Hub
+    pending: Pending
+    subscriptions: Subscriptions
+    grants: GrantStore
     authenticator: Authenticator
     changes: StoreChanges
     trail: AuditTrail
     tracing: Tracing
     readiness: Readiness = field(default_factory=Readiness)
+    watch: Watch | None = None
     _closed: bool = False
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     async def start(self) -> None:
         """Begin to hear, to write behind and to tidy."""
-        self.changes.listen(self.sessions.hear)
+        for hear in (self.sessions.hear, self.pending.hear, self.subscriptions.hear, self.hub.hear):
+            self.changes.listen(hear)
         await self.changes.start()
         loop = asyncio.get_running_loop()
         self._tasks += [loop.create_task(self.trail.run()), loop.create_task(self._keep_tidy())]
+        if self.watch is not None:
+            self._tasks.append(loop.create_task(self.watch.run()))
 
     def refusal(self) -> HttpRefusal | None:
         """What new calls get instead of an answer, so that clients come again or go elsewhere."""
@@ -103,6 +117,8 @@ class Lifecycle:
             try:
                 await self.sessions.tidy()
                 await self.authenticator.tidy()
+                await self.pending.tidy()
+                await self.grants.sweep(datetime.now(UTC))
             except StoreUnavailable as error:
                 _log.warning("sessions could not be tidied: %s", error)
 
@@ -114,6 +130,8 @@ class Lifecycle:
         was_ready = self.readiness.phase is Phase.READY
         self.readiness.become(Phase.DRAINING)
         await asyncio.sleep(delay if was_ready else 0)
+        # Whoever listens is told that it is over, and listens elsewhere.
+        self.hub.close()
         if not await self.flight.landed(deadline):
             _log.warning("cancelling %d calls that still run", len(self.flight))
             self.flight.cancel_all()

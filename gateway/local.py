@@ -11,7 +11,7 @@ import signal
 from auth.caller import ANONYMOUS
 from gateway.bootstrap import build
 from gateway.settings import Settings
-from mcp.stdio import Lines, Stdio
+from mcp.stdio import Lines, Stdio, StdioServices
 
 
 async def serve_stdio(settings: Settings, lines: Lines) -> None:
@@ -19,7 +19,8 @@ async def serve_stdio(settings: Settings, lines: Lines) -> None:
     services = await build(settings, local=True)
     try:
         await services.opening.once()
-        connection = Stdio(services.engine(), services.performer, lines, principal=ANONYMOUS, harness=settings.harness)
+        parts = StdioServices(services.offering, services.announcer, settings.http.ask_seconds)
+        connection = Stdio(parts, lines, principal=ANONYMOUS, harness=settings.harness)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, connection.stop)
         await connection.serve()

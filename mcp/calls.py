@@ -17,12 +17,15 @@ from typing import Final, assert_never
 
 from auth import scopes
 from auth.caller import Caller, Transport
-from auth.permissions import Cap, Deny, Layer, Mode, Need, Policy, Rule, decide_tool
+from auth.permissions import Cap, Deny, Layer, Mode, Need, Policy, Rule, decide_tool, granted_policy
 from auth.ports import StoreAway
+from mcp.consent import MOST_QUESTIONS, Consent, Where
 from mcp.conversations import ConversationStore
+from mcp.exchange import SILENT, Exchange, InputNeeded, NotDeclared
 from mcp.faults import Fault
 from mcp.harness.definition import Harness
 from mcp.harness.registry import Registry
+from mcp.hub import Hub
 from mcp.limits import Limits
 from mcp.prompts import complete_prompt_argument, render_prompt
 from mcp.protocol.content import Text, ToolResult
@@ -30,32 +33,44 @@ from mcp.protocol.effects import (
     Away,
     Broken,
     CallTool,
+    CapabilityMissing,
     Complete,
     Completion,
+    Done,
     Effect,
     GetPrompt,
+    InputRequired,
+    Listen,
     ListResources,
     NotFound,
     Prompt,
     ReadResource,
     ResourcePage,
+    Subscribe,
     Value,
 )
+from mcp.protocol.notes import Acknowledged, Filter
 from mcp.protocol.state import State
 from mcp.recording import Circumstances, Recorder
 from mcp.resources import (
     TRANSCRIPT_TEMPLATE,
     Sources,
     complete_conversation,
+    is_readable,
     list_conversations,
     read_resource,
 )
+from mcp.subscriptions import Subscriptions
 from mcp.tools.base import Tool, ToolContext
-from mcp.tools.refusal import refusal_of, refusal_result
+from mcp.tools.refusal import ask_of, refusal_of, refusal_result
 from mcp.workspace.paths import Workspace
 from mcp.workspace.shell import Shell
 
 _log: Final = logging.getLogger("superpi.calls")
+
+#: How long a question stays open on a stateless revision, in seconds: nothing waits for its answer meanwhile.
+_ROUND_SECONDS: Final = 900.0
+_NO_RESOURCE: Final = "There is no such resource here; resources/list names yours."
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +110,15 @@ def _away(effect: Effect, error: StoreAway) -> Value:
     return Away()
 
 
+@dataclass(slots=True)
+class Telling:
+    """What a call has with its client: the exchange, how a person allowed it, and whether it waits for an answer."""
+
+    exchange: Exchange
+    consent: str | None = None
+    waits: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Performer:
     """Everything that effects need.
@@ -113,12 +137,19 @@ class Performer:
     remote_mode: Mode
     anonymous_mode: Mode
     recorder: Recorder
+    consent: Consent
+    hub: Hub
+    subscriptions: Subscriptions
     rules: tuple[Rule, ...] = ()
 
-    async def perform(self, effect: Effect, connection: Connection) -> Value:
-        """Perform one effect. Never raises but for cancellation."""
+    async def perform(self, effect: Effect, connection: Connection, exchange: Exchange = SILENT) -> Value:
+        """Perform one effect, which may speak to its client through the exchange. Never raises but for cancellation."""
         try:
-            return await self._perform(effect, connection)
+            return await self._perform(effect, connection, exchange)
+        except InputNeeded as needed:
+            return InputRequired(needed.questions, time.time() + _ROUND_SECONDS)
+        except NotDeclared as missing:
+            return CapabilityMissing(missing.required)
         except StoreAway as error:
             return _away(effect, error)
         except Exception:  # noqa: BLE001 - one call's bug must not end the connection; it is logged and answered
@@ -126,15 +157,13 @@ class Performer:
             _log.exception("effect failed", extra={"reference": reference, "effect": type(effect).__name__})
             return Broken(reference)
 
-    async def _perform(self, effect: Effect, connection: Connection) -> Value:
+    async def _perform(self, effect: Effect, connection: Connection, exchange: Exchange) -> Value:
         match effect:
             case CallTool():
-                return await self._call(effect, connection)
+                return await self._call(effect, connection, exchange)
             case ReadResource(uri=uri):
                 found = await read_resource(uri, self._sources(connection))
-                return (
-                    NotFound("There is no such resource here; resources/list names yours.") if found is None else found
-                )
+                return NotFound(_NO_RESOURCE) if found is None else found
             case ListResources():
                 return await self._list(effect, connection)
             case GetPrompt(name=name, arguments=arguments):
@@ -142,8 +171,38 @@ class Performer:
                 return NotFound(rendered.message) if isinstance(rendered, Fault) else Prompt(*rendered)
             case Complete():
                 return await self._complete(effect, connection)
+            case Subscribe():
+                return await self._subscribe(effect, connection)
+            case Listen(filter=filter):
+                return await self._listen(filter, connection, exchange)
             case _:
                 assert_never(effect)
+
+    async def _subscribe(self, effect: Subscribe, connection: Connection) -> Done | NotFound:
+        """Only what the caller may read can be subscribed to; to end it, nothing need be there any more (SUB-10)."""
+        if connection.session is None:
+            return NotFound("Nothing can be subscribed to on this connection.")
+        if not effect.on:
+            await self.subscriptions.unsubscribe(connection.session, effect.uri)
+            return Done()
+        if not await self._may_read(effect.uri, connection):
+            return NotFound(_NO_RESOURCE)
+        fault = await self.subscriptions.subscribe(connection.session, effect.uri)
+        return Done() if fault is None else NotFound(fault.message)
+
+    async def _listen(self, filter: Filter, connection: Connection, exchange: Exchange) -> Done:
+        """Tell the client of changes until it leaves, its credential is in doubt, or the process stops."""
+        readable = [uri for uri in sorted(filter.uris) if await self._may_read(uri, connection)]
+        honoured = replace(filter, uris=frozenset(readable))
+        with self.hub.listen(connection.caller, honoured) as listening:
+            await exchange.tell(Acknowledged(honoured))
+            async for changed in listening:
+                await exchange.tell(changed)
+        return Done()
+
+    async def _may_read(self, uri: str, connection: Connection) -> bool:
+        """Whether the caller may read the resource, and so hear that it changed."""
+        return await is_readable(uri, self.conversations, connection.caller.principal)
 
     def policy(self, connection: Connection) -> Policy:
         """The permission policy of a connection's direct calls."""
@@ -173,7 +232,7 @@ class Performer:
     def _changes(self, effect: CallTool) -> bool:
         return self.tools[effect.name].need is not Need.READ
 
-    async def _call(self, effect: CallTool, connection: Connection) -> ToolResult:
+    async def _call(self, effect: CallTool, connection: Connection, exchange: Exchange) -> ToolResult:
         """Decide, run and record one call."""
         policy = self.policy(connection)
         caller = connection.caller
@@ -188,19 +247,40 @@ class Performer:
             self.recorder.refused(effect, around, decision, 0.0, changes=changes)
             return refusal_result(effect.name, decision)
         result: ToolResult | None = None
+        told = Telling(exchange)
         try:
-            result = await self._run(effect, policy, caller.principal)
-            return result
+            result = await self._consented(effect, policy, connection, told)
+        except InputNeeded:
+            told.waits = True
+            raise
         finally:
             seconds = time.monotonic() - began
             if result is not None and (deny := refusal_of(result, policy)) is not None:
                 self.recorder.refused(effect, around, deny, seconds, changes=changes)
-            else:
-                self.recorder.ended(effect, around, result, seconds, changes=changes)
+            elif not told.waits:
+                self.recorder.ended(effect, around, result, seconds, changes=changes, consent=told.consent)
+        return result
 
-    async def _run(self, effect: CallTool, policy: Policy, principal: str) -> ToolResult:
+    async def _consented(self, effect: CallTool, policy: Policy, connection: Connection, told: Telling) -> ToolResult:
+        """Run a call; where it comes to something that a person has to allow, ask, and run it again after a yes.
+
+        A tool finds that out before it changes anything, and a yes covers just what was asked for.
+        """
+        where = Where(connection.caller, connection.session, self.harness(connection).id)
+        for _ in range(MOST_QUESTIONS):
+            result = await self._run(effect, policy, connection.caller.principal, told.exchange)
+            ask = ask_of(result)
+            if ask is None:
+                return result
+            told.consent = await self.consent.given(effect.name, ask, where, told.exchange)
+            if told.consent is None:
+                return result
+            policy = granted_policy(policy, effect.name, ask.subject)
+        return result
+
+    async def _run(self, effect: CallTool, policy: Policy, principal: str, exchange: Exchange) -> ToolResult:
         tool = self.tools[effect.name]
-        context = ToolContext(self._reach(policy), policy, self.limits, self.shell, principal)
+        context = ToolContext(self._reach(policy), policy, self.limits, self.shell, principal, exchange)
         if tool.need is Need.EXECUTE:
             return await tool.run(context, effect.arguments)
         try:

@@ -9,7 +9,8 @@ from mcp.arguments import argument_check
 from mcp.harness.registry import Registry
 from mcp.limits import Limits
 from mcp.prompts import prompt_specs
-from mcp.protocol.offer import Offer, PromptSpec, ResourceSpec, ServerInfo, TemplateSpec, ToolSpec
+from mcp.protocol.arrival import mirrored_properties
+from mcp.protocol.offer import Announced, Offer, PromptSpec, ResourceSpec, ServerInfo, TemplateSpec, ToolSpec
 from mcp.resources import RESOURCES, TEMPLATES
 from mcp.tools import bash, edit, find, grep, ls, read, write
 from mcp.tools.base import Tool
@@ -26,6 +27,10 @@ INSTRUCTIONS: Final = (
 )
 
 
+#: What the product tells of: a team's prompts change with its harnesses, transcripts grow, tools stay.
+ANNOUNCED: Final = Announced(prompts=True, resources=True, updates=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Catalogue:
     """What there is, whoever asks."""
@@ -34,6 +39,7 @@ class Catalogue:
     prompts: tuple[PromptSpec, ...]
     resources: tuple[ResourceSpec, ...]
     templates: tuple[TemplateSpec, ...]
+    announced: Announced = ANNOUNCED
 
 
 def standard_catalogue(harnesses: Registry, limits: Limits) -> Catalogue:
@@ -57,4 +63,7 @@ def offer_of(catalogue: Catalogue, server: ServerInfo) -> Offer:
         catalogue.resources,
         catalogue.templates,
         {tool.spec.name: argument_check(tool) for tool in catalogue.tools},
+        catalogue.announced,
+        {tool.spec.name: mirrored_properties(tool.spec.input_schema) for tool in catalogue.tools},
+        logging=True,
     )

@@ -8,8 +8,9 @@ sends the request anew. So a call asks before it changes anything, and asks for 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
+from mcp.protocol.notes import Note
 from mcp.protocol.questions import MODES_SINCE, Question, Reply, lacking
 from mcp.protocol.state import LogLevel
 
@@ -33,6 +34,9 @@ class NotDeclared(Exception):  # noqa: N818 - a state of the client
 class Exchange(Protocol):
     """One request on its way to its reply. For use on the event loop, while the call runs."""
 
+    async def tell(self, note: Note) -> None:
+        """Tell the client something, if it wants to hear it."""
+
     async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Tell how far the call is, if the client asked to hear; what does not grow is left out (PRG-1)."""
 
@@ -49,6 +53,9 @@ class Exchange(Protocol):
 class Silent:
     """The exchange of a call that nobody listens to."""
 
+    async def tell(self, note: Note) -> None:
+        """Says nothing."""
+
     async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Says nothing."""
 
@@ -64,3 +71,7 @@ class Silent:
         """Raises NotDeclared."""
         first = next(iter(questions.values()))
         raise NotDeclared(lacking(first, {}, MODES_SINCE) or {})
+
+
+#: For calls whose client hears nothing but the reply.
+SILENT: Final[Exchange] = Silent()

@@ -98,6 +98,11 @@ async def send_event(send: Send, message: bytes, *, last: bool) -> None:
     await send({"type": "http.response.body", "body": body, "more_body": not last})
 
 
+async def end_events(send: Send) -> None:
+    """Close an event stream that nothing follows on."""
+    await send({"type": "http.response.body", "body": b""})
+
+
 async def send_keep_alive(send: Send) -> None:
     """Send a comment, so that no proxy takes a long call for a dead one."""
     await send({"type": "http.response.body", "body": KEEP_ALIVE, "more_body": True})

@@ -43,13 +43,14 @@ class HttpLimits:
     """Bounds of the transport; sizes in bytes, times in seconds.
 
     `stream_after` is how long a call may take before its answer becomes a stream with a comment every
-    `keep_alive`.
+    `keep_alive`; `ask_seconds` is how long a call waits for an answer of the person.
     """
 
     body_bytes: int = 4 * 1024 * 1024
     body_seconds: float = 30.0
     stream_after: float = 10.0
     keep_alive: float = 15.0
+    ask_seconds: float = 300.0
 
     def __post_init__(self) -> None:
         _all_above_zero(self)

@@ -41,12 +41,19 @@ class Recorder:
         self._tell(effect, around, Decision.REFUSED, f"{deny.layer.value}: {deny.reason}", seconds, None, changes)
 
     def ended(
-        self, effect: CallTool, around: Circumstances, result: ToolResult | None, seconds: float, *, changes: bool
+        self,
+        effect: CallTool,
+        around: Circumstances,
+        result: ToolResult | None,
+        seconds: float,
+        *,
+        changes: bool,
+        consent: str | None = None,
     ) -> None:
-        """The call ran; `result` is None when it was cancelled or broke."""
+        """The call ran; `result` is None when it was cancelled or broke, `consent` how a person allowed it."""
         failed = result is None or result.is_error
         self.metrics.tool_call(effect.name, "cancelled" if result is None else "error" if failed else "ok", seconds)
-        reason = "cancelled or broken" if result is None else None
+        reason = "cancelled or broken" if result is None else None if consent is None else f"a person: {consent}"
         size = None if result is None else _size(result)
         decision = Decision.FAILED if failed else Decision.ALLOWED
         self._tell(effect, around, decision, reason, seconds, size, changes)

@@ -158,6 +158,17 @@ async def read_resource(uri: str, sources: Sources) -> tuple[Contents, ...] | No
     return None if text is None else (TextContents(uri, text, mime_type),)
 
 
+async def is_readable(uri: str, store: ConversationStore, principal: str) -> bool:
+    """Whether the principal could read the resource now, without reading it."""
+    match parse_uri(uri):
+        case None:
+            return False
+        case TranscriptUri(id):
+            return await store.find(principal, id) is not None
+        case _:
+            return True
+
+
 async def complete_conversation(store: ConversationStore, principal: str, value: str) -> tuple[str, ...]:
     """The ids of the principal's conversations that begin with `value`, newest first, for the template's `id`."""
     found: list[str] = []

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qs
 
 from auth import scopes
@@ -26,20 +27,26 @@ from auth.caller import Caller
 from auth.ports import StoreAway
 from mcp import http
 from mcp.accept import Form, accepted, is_json
-from mcp.calls import Connection, Performer
+from mcp.announcing import Announcer
+from mcp.answering import AGAIN, Answering
+from mcp.calls import Connection
 from mcp.flight import Flight
 from mcp.http import Receive, Refused, Scope, Send
 from mcp.limits import HttpLimits
 from mcp.live import Sessions
-from mcp.protocol import revisions
-from mcp.protocol.effects import CancelRequested, Opened
-from mcp.protocol.engine import Engine, Step
-from mcp.protocol.errors import HttpRefusal, http_status
+from mcp.offering import Offered, Offering
+from mcp.pending import Pending
+from mcp.protocol import revisions, stateless
+from mcp.protocol.arrival import Arrival, Mirror
+from mcp.protocol.effects import Answered, CancelRequested, Effect, Listen, Opened, Value
+from mcp.protocol.engine import Step
+from mcp.protocol.errors import HttpRefusal
 from mcp.protocol.methods import METHODS
 from mcp.protocol.state import State
 from mcp.protocol.wire import Batch, Malformed, Payload, Reply, Request, RequestId, Response, Single, parse
 from mcp.sessions import Session
 from mcp.settling import Settling
+from mcp.speaking import Line, Speaker
 from telemetry.tracing import Attribute, Span, session_label
 
 _log: Final = logging.getLogger("superpi.router")
@@ -50,12 +57,14 @@ CALLER_KEY: Final = "superpi.caller"
 REQUEST_ID_KEY: Final = "superpi.request_id"
 #: Where the gateway puts the span of a request.
 SPAN_KEY: Final = "superpi.span"
-_AGAIN: Final = ((b"retry-after", b"2"),)
 #: Again, and over another connection: on this one the same server would answer.
-_RETRY: Final = (*_AGAIN, (b"connection", b"close"))
+_RETRY: Final = (*AGAIN, (b"connection", b"close"))
 #: The rest of a body that was not read is not the next request.
 _CLOSE: Final = ((b"connection", b"close"),)
-OK: Final = 200
+#: What calls without a session are in flight under; nobody can name it.
+_STATELESS: Final = ""
+_MIRRORING: Final = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
+_PARAM: Final = b"mcp-param-"
 _ALLOW: Final = ((b"allow", b"POST, DELETE"),)
 #: Bodies above this are parsed in a thread, so that a large one does not hold up everybody else.
 _PARSE_INLINE_BYTES: Final = 256 * 1024
@@ -65,12 +74,13 @@ _PARSE_INLINE_BYTES: Final = 256 * 1024
 class Router:
     """The `/mcp` endpoint as an ASGI application."""
 
-    engine: Callable[[], Engine]
-    performer: Performer
+    offering: Offering
     sessions: Sessions
     flight: Flight
+    pending: Pending
     limits: HttpLimits
     closed: Callable[[], HttpRefusal | None]
+    announcer: Announcer | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -107,34 +117,55 @@ class Router:
         id = _request_id(payload)
         if (closed := self.closed()) is not None and _has_request(payload):
             return Refused(closed, id, _RETRY)
-        if not _version_is_known(scope):
-            return Refused(HttpRefusal.VERSION_UNKNOWN, id)
         if isinstance(payload, Single) and isinstance(payload.message, Malformed):
-            refusal = payload.message.refusal
-            body = Reply((Response(id, refusal),)).encode()
-            await http.send_json(send, http_status(refusal.reason), body)
+            reply = Reply((Response(id, payload.message.refusal),))
+            await http.send_json(send, reply.status, reply.encode())
             return None
+        request = _Request(scope, receive, send, form, payload, id, self.offering.current)
         try:
-            if _is_initialize(payload):
-                return await self._initialize(scope, send, form, payload)
-            return await self._message(scope, send, form, payload, id)
+            return await self._take(request)
         except StoreAway as error:
             # Nothing was sent and nothing ran: effects turn it into their outcome, and what they end with is sent.
             _log.warning("the store is unavailable: %s", error, extra={"request_id": scope[REQUEST_ID_KEY]})
-            return Refused(HttpRefusal.UNAVAILABLE, id, _AGAIN)
+            return Refused(HttpRefusal.UNAVAILABLE, id, AGAIN)
 
-    async def _message(
-        self, scope: Scope, send: Send, form: Form, payload: Payload, id: RequestId | None
-    ) -> Refused | None:
-        session = await self._session(scope)
+    async def _take(self, request: _Request) -> Refused | None:
+        """By era: what a body claims first, then what its headers say."""
+        versions = tuple(http.header_values(request.scope, b"mcp-protocol-version"))
+        if stateless.is_stateless(request.payload, versions, has_session=request.has_session):
+            return await self._stateless(request)
+        if len(versions) > 1 or not all(map(revisions.by_name, versions)):
+            return Refused(HttpRefusal.VERSION_UNKNOWN, request.id)
+        if _is_initialize(request.payload):
+            return await self._initialize(request)
+        session = await self._session(request.scope)
         if isinstance(session, HttpRefusal):
-            return Refused(session, id)
-        _tell(scope[SPAN_KEY], payload, session)
-        step = self.engine().receive(payload, session.state)
+            return Refused(session, request.id)
+        _tell(request, session.state, session.id)
+        step = request.offered.engine.receive(request.payload, session.state)
         for fact in step.facts:
-            if isinstance(fact, CancelRequested):
-                self.flight.cancel(session.id, fact.request_id)
-        return await self._run(scope, send, form, step, session, id)
+            match fact:
+                case CancelRequested(request_id):
+                    self.flight.cancel(session.id, request_id)
+                case Answered(id, body):
+                    await self.pending.answer(session.id, session.principal, id, body)
+                case Opened():
+                    # Within a session that is open already; its state is replaced like any other.
+                    pass
+        return await self._run(request, step, session)
+
+    async def _stateless(self, request: _Request) -> Refused | None:
+        """Answer a request by nothing but itself and who sent it (MOD-4); a session that it names is not looked at."""
+        state = _fresh(request)
+        if state is None:
+            return Refused(HttpRefusal.HARNESS_UNKNOWN, request.id)
+        arrival = Arrival(time.time(), _mirror(request.scope))
+        step = request.offered.engine.receive(request.payload, state, arrival, modern=True)
+        if any(isinstance(effect, Listen) for effect in step.effects) and Form.EVENTS not in request.form:
+            return Refused(HttpRefusal.EVENTS_NEEDED, request.id)
+        own = step.slots[0].state if step.slots else None
+        _tell(request, own or state, None)
+        return await self._run(request, step, None)
 
     async def _payload(self, scope: Scope, receive: Receive, form: Form) -> Payload | HttpRefusal | None:
         if form is Form.NONE:
@@ -149,19 +180,19 @@ class Router:
             return body
         return parse(body) if len(body) <= _PARSE_INLINE_BYTES else await asyncio.to_thread(parse, body)
 
-    async def _initialize(self, scope: Scope, send: Send, form: Form, payload: Payload) -> Refused | None:
-        harness = _harness(scope)
-        if harness is None or (harness and self.performer.harnesses.get(harness) is None):
-            return Refused(HttpRefusal.HARNESS_UNKNOWN, _request_id(payload))
-        caller: Caller = scope[CALLER_KEY]
-        step = self.engine().receive(payload, State(principal=caller.principal, harness=harness))
+    async def _initialize(self, request: _Request) -> Refused | None:
+        state = _fresh(request)
+        if state is None:
+            return Refused(HttpRefusal.HARNESS_UNKNOWN, request.id)
+        step = request.offered.engine.receive(request.payload, state)
         opened = next((fact for fact in step.facts if isinstance(fact, Opened)), None)
+        answering = self._answering(request, None)
         if opened is None:
-            await self._answer(send, form, step)
+            await answering.finish(step)
             return None
         _log.debug("initialize asked for %r, agreed on %s", opened.requested[:64], opened.revision.value)
         session = await self.sessions.open(step.state)
-        await self._answer(send, form, step, ((b"mcp-session-id", session.id.encode()),))
+        await answering.finish(step, ((b"mcp-session-id", session.id.encode()),))
         return None
 
     async def _session(self, scope: Scope) -> Session | HttpRefusal:
@@ -171,25 +202,45 @@ class Router:
         caller: Caller = scope[CALLER_KEY]
         return await self.sessions.find(values[0], caller.principal) or HttpRefusal.SESSION_UNKNOWN
 
-    async def _run(
-        self, scope: Scope, send: Send, form: Form, step: Step, session: Session, id: RequestId | None
-    ) -> Refused | None:
-        streaming, ran = False, bool(step.effects)
+    async def _run(self, request: _Request, step: Step, session: Session | None) -> Refused | None:
+        answering = self._answering(request, session)
+        ran = bool(step.effects)
         if ran:
-            if not await self.performer.may_begin(step.effects):
-                return Refused(HttpRefusal.UNAVAILABLE, id, _RETRY)
-            connection = _connection(scope, session)
-            settling = Settling(
-                self.engine(), step, self.flight, session.id, lambda effect: self.performer.perform(effect, connection)
-            )
-            streaming = await self._wait(send, form, settling)
+            if not await request.offered.performer.may_begin(step.effects):
+                return Refused(HttpRefusal.UNAVAILABLE, request.id, _RETRY)
+            settling = self._started(request, step, session, can_stream=answering.can_stream)
+            if not await answering.settle(settling, request.receive if session is None else None):
+                return None
             step = settling.finish(owed=True)
-        await self._save(session, step.state, ran=ran)
-        if streaming and step.reply is not None:
-            await http.send_event(send, step.reply.encode(), last=True)
-        else:
-            await self._answer(send, form, step)
+        if session is not None:
+            await self._save(session, step.state, ran=ran)
+        await answering.finish(step)
         return None
+
+    def _started(self, request: _Request, step: Step, session: Session | None, *, can_stream: bool) -> Settling:
+        """The effects of a step under way, each with a way to speak to the client."""
+        engine, name = request.offered.engine, _STATELESS if session is None else session.id
+        settling = Settling(engine, step, self.flight, name)
+        line = Line(
+            name,
+            settling.say if can_stream else None,
+            None if session is None else self.pending,
+            self.limits.ask_seconds,
+        )
+
+        def perform(effect: Effect) -> Coroutine[Any, Any, Value]:
+            state = step.slots[effect.slot].state or step.state
+            connection = _connection(request.scope, state, session)
+            return request.offered.performer.perform(effect, connection, Speaker(engine, step, effect, line))
+
+        settling.start(perform)
+        return settling
+
+    def _answering(self, request: _Request, session: Session | None) -> Answering:
+        opened = None
+        if session is not None and self.announcer is not None:
+            opened = self.announcer.streams(request.scope[CALLER_KEY], session.id)
+        return Answering(request.send, request.form, self.limits, opened)
 
     async def _save(self, session: Session, state: State, *, ran: bool) -> None:
         """Keep the state that a payload ended with. Where calls ran in it, failing to must not cost their answer.
@@ -204,53 +255,70 @@ class Router:
                 raise
             _log.warning("a session's state could not be kept: %s", error)
 
-    async def _wait(self, send: Send, form: Form, settling: Settling) -> bool:
-        """Wait for the effects, however long; whether the answer became a stream meanwhile."""
-        streaming = False
-        patience = self.limits.stream_after
-        while not await settling.wait(patience):
-            patience = self.limits.keep_alive
-            if Form.EVENTS in form:
-                if not streaming:
-                    await http.start_events(send)
-                    streaming = True
-                await http.send_keep_alive(send)
-        return streaming
 
-    async def _answer(self, send: Send, form: Form, step: Step, extra: http.Headers = ()) -> None:
-        reply = step.reply
-        if reply is None:
-            await http.send_empty(send, 202)
-            return
-        status = 200 if reply.refusal is None else http_status(reply.refusal.reason)
-        if status == HttpRefusal.UNAVAILABLE.status:
-            extra = (*extra, *_AGAIN)
-        if Form.JSON in form or status != OK:
-            await http.send_json(send, status, reply.encode(), extra)
-        else:
-            await http.start_events(send, extra)
-            await http.send_event(send, reply.encode(), last=True)
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One POST: what came, and the way to answer it. `id` is of the one request that it holds, if it does."""
+
+    scope: Scope
+    receive: Receive
+    send: Send
+    form: Form
+    payload: Payload
+    id: RequestId | None
+    offered: Offered
+
+    @property
+    def has_session(self) -> bool:
+        """Whether it names a session."""
+        return bool(http.header_values(self.scope, b"mcp-session-id"))
 
 
-def _connection(scope: Scope, session: Session) -> Connection:
+def _fresh(request: _Request) -> State | None:
+    """The state of a connection that begins with this request; None for a harness that there is not."""
+    harness = _harness(request.scope)
+    if harness is None or (harness and request.offered.performer.harnesses.get(harness) is None):
+        return None
+    caller: Caller = request.scope[CALLER_KEY]
+    return State(principal=caller.principal, harness=harness)
+
+
+def _connection(scope: Scope, state: State, session: Session | None) -> Connection:
     client = scope.get("client")
     return Connection(
         scope[CALLER_KEY],
-        session.state,
-        session.id,
+        state,
+        None if session is None else session.id,
         scope[REQUEST_ID_KEY],
         client[0] if client else None,
         scope[SPAN_KEY].trace_id,
     )
 
 
-def _tell(span: Span, payload: Payload, session: Session) -> None:
+def _tell(request: _Request, state: State, session: str | None) -> None:
     """Say on the span what was asked for: methods that exist, never a caller's own words."""
+    span: Span = request.scope[SPAN_KEY]
+    payload = request.payload
     if isinstance(payload, Single) and isinstance(payload.message, Request) and payload.message.method in METHODS:
         span.set(Attribute.MCP_METHOD, payload.message.method)
-    span.set(Attribute.MCP_SESSION, session_label(session.id))
-    if session.state.revision is not None:
-        span.set(Attribute.MCP_REVISION, session.state.revision.value)
+    if session is not None:
+        span.set(Attribute.MCP_SESSION, session_label(session))
+    if state.revision is not None:
+        span.set(Attribute.MCP_REVISION, state.revision.value)
+
+
+def _mirror(scope: Scope) -> Mirror:
+    """The headers that repeat parts of a body, from one pass over all of them."""
+    found: dict[bytes, list[str]] = {}
+    params: dict[str, tuple[str, ...]] = {}
+    for key, raw in scope["headers"]:
+        if key in _MIRRORING:
+            found.setdefault(key, []).append(raw.decode("latin-1").strip(" \t"))
+        elif key.startswith(_PARAM):
+            name = key[len(_PARAM) :].decode("latin-1")
+            params[name] = (*params.get(name, ()), raw.decode("latin-1").strip(" \t"))
+    version, method, target = (tuple(found.get(key, ())) for key in _MIRRORING)
+    return Mirror(version, method, target, params)
 
 
 def _request_id(payload: Payload) -> RequestId | None:
@@ -271,12 +339,6 @@ def _is_initialize(payload: Payload) -> bool:
     return (
         isinstance(payload, Single) and isinstance(payload.message, Request) and payload.message.method == "initialize"
     )
-
-
-def _version_is_known(scope: Scope) -> bool:
-    """Whether `MCP-Protocol-Version` is absent or names one revision that the server speaks (HL-15, HL-16)."""
-    values = http.header_values(scope, b"mcp-protocol-version")
-    return not values or (len(values) == 1 and revisions.by_name(values[0]) is not None)
 
 
 def _harness(scope: Scope) -> str | None:

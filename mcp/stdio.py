@@ -12,20 +12,27 @@ import os
 import secrets
 import sys
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from datetime import UTC, datetime
+from typing import Any, Final
 
 from auth.caller import Caller, Transport
-from mcp.calls import Connection, Performer
+from mcp.announcing import Announcer
+from mcp.calls import Connection
 from mcp.flight import Flight
-from mcp.protocol.effects import CancelRequested, Opened
-from mcp.protocol.engine import Engine, Step
+from mcp.offering import Offering
+from mcp.pending import Pending
+from mcp.protocol.arrival import Arrival
+from mcp.protocol.effects import Answered, CancelRequested, Effect, Fact, Opened, Value
+from mcp.protocol.engine import Step
 from mcp.protocol.errors import Reason, Refusal
 from mcp.protocol.state import State
-from mcp.protocol.wire import Reply, Response, parse
+from mcp.protocol.wire import Reply, RequestId, Response, parse
 from mcp.settling import Settling
+from mcp.speaking import Line, Speaker
 
 _log: Final = logging.getLogger("superpi.stdio")
 
@@ -61,12 +68,20 @@ def claim_stdout(longest: int) -> Lines:
     return Lines(lambda: os.read(source, _CHUNK_BYTES), write, longest)
 
 
+@dataclass(frozen=True, slots=True)
+class StdioServices:
+    """What the connection works with; `ask_seconds` is how long a call waits for an answer of the person."""
+
+    offering: Offering
+    announcer: Announcer
+    ask_seconds: float
+
+
 class Stdio:
     """The connection of one process. `harness` is the one chosen for its direct calls, empty for the default."""
 
-    def __init__(self, engine: Engine, performer: Performer, lines: Lines, *, principal: str, harness: str) -> None:
-        self._engine = engine
-        self._performer = performer
+    def __init__(self, services: StdioServices, lines: Lines, *, principal: str, harness: str) -> None:
+        self._services = services
         self._lines = lines
         self._caller = Caller(principal, Transport.STDIO)
         self._state = State(principal=principal, harness=harness)
@@ -76,6 +91,8 @@ class Stdio:
         self._room = threading.Semaphore(_MOST_WAITING)
         self._flight = Flight()
         self._answering: set[asyncio.Task[None]] = set()
+        self._pending = Pending(lambda: datetime.now(UTC))
+        self._announcing: asyncio.Task[None] | None = None
 
     async def serve(self) -> None:
         """Answer lines until the end of input or of whoever reads the answers."""
@@ -111,31 +128,47 @@ class Stdio:
             refusal = Refusal(Reason.INVALID_REQUEST, f"Invalid request: a line is over {self._lines.longest} bytes")
             self._write(Reply((Response(None, refusal),)))
             return
-        step = self._engine.receive(parse(line), self._state)
+        step = self._services.offering.current.engine.receive(parse(line), self._state, Arrival(time.time()))
         self._state = step.state
         for fact in step.facts:
-            match fact:
-                case Opened(requested, revision):
-                    _log.debug("initialize asked for %r, agreed on %s", requested[:64], revision.value)
-                case CancelRequested(request_id):
-                    self._flight.cancel(self._name, request_id)
+            self._act(fact)
         if step.effects:
-            task = asyncio.get_running_loop().create_task(self._settle(step))
-            self._answering.add(task)
-            task.add_done_callback(self._answering.discard)
+            self._soon(self._settle(step))
         elif step.reply is not None:
             self._write(step.reply)
 
+    def _act(self, fact: Fact) -> None:
+        match fact:
+            case Opened(requested, revision):
+                _log.debug("initialize asked for %r, agreed on %s", requested[:64], revision.value)
+                if self._announcing is None:
+                    announce = self._services.announcer.announce(self._caller, self._name, self._say)
+                    self._announcing = asyncio.get_running_loop().create_task(announce)
+            case CancelRequested(request_id):
+                self._flight.cancel(self._name, request_id)
+            case Answered(id, body):
+                self._soon(self._answer(id, body))
+
+    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
+
+    async def _answer(self, id: RequestId, body: Mapping[str, Any]) -> None:
+        await self._pending.answer(self._name, self._caller.principal, id, body)
+
     async def _settle(self, step: Step) -> None:
-        connection = Connection(self._caller, step.state, self._name)
-        settling = Settling(
-            self._engine,
-            step,
-            self._flight,
-            self._name,
-            lambda effect: self._performer.perform(effect, connection),
-        )
-        await settling.wait()
+        engine, performer = self._services.offering.current.engine, self._services.offering.current.performer
+        settling = Settling(engine, step, self._flight, self._name)
+        line = Line(self._name, self._say, self._pending, self._services.ask_seconds)
+
+        def perform(effect: Effect) -> Coroutine[Any, Any, Value]:
+            connection = Connection(self._caller, step.slots[effect.slot].state or step.state, self._name)
+            return performer.perform(effect, connection, Speaker(engine, step, effect, line))
+
+        settling.start(perform)
+        while not settling.settled():
+            await settling.wait()
         reply = settling.finish(owed=False).reply
         if reply is not None:
             with suppress(BrokenPipeError):
@@ -144,9 +177,15 @@ class Stdio:
     def _write(self, reply: Reply) -> None:
         self._lines.write(reply.encode() + b"\n")
 
+    def _say(self, message: bytes) -> None:
+        with suppress(BrokenPipeError):
+            self._lines.write(message + b"\n")
+
     async def _end(self) -> None:
         if self._answering:
             await asyncio.wait(self._answering, timeout=_GRACE_SECONDS)
+        if self._announcing is not None:
+            self._announcing.cancel()
         self._flight.cancel_all()
         if self._answering:
             await asyncio.wait(self._answering, timeout=_KILL_SECONDS)

@@ -78,6 +78,7 @@ class HttpRefusal(enum.Enum):
     HOST_FORBIDDEN = (421, "This server does not answer to that Host. Add it to SUPERPI_ALLOWED_HOSTS.")
     METHOD_NOT_ALLOWED = (405, "Use POST for messages and DELETE to end a session; no stream is opened on GET.")
     NOT_ACCEPTABLE = (406, "Accept application/json or text/event-stream.")
+    EVENTS_NEEDED = (406, "Accept text/event-stream: what you listen for comes as a stream.")
     BODY_TOO_LARGE = (413, "The request body is larger than this server takes.")
     MEDIA_TYPE = (415, "Send the body as application/json, UTF-8, without Content-Encoding.")
     BODY_TIMEOUT = (408, "The request body did not arrive in time.")

@@ -30,8 +30,8 @@ def claims(request: Request) -> bool:
     return isinstance(meta, dict) and VERSION_KEY in meta
 
 
-def is_stateless(payload: Payload, arrival: Arrival, *, has_session: bool) -> bool:
-    """Whether a payload over HTTP is of the stateless era.
+def is_stateless(payload: Payload, versions: tuple[str, ...], *, has_session: bool) -> bool:
+    """Whether a payload over HTTP is of the stateless era; `versions` are the values of `MCP-Protocol-Version`.
 
     Without a claim a header that names a stateless version decides: a request that contradicts it is refused for
     that (ERA-4, ERA-6), and what is no request has no body to claim with (ERA-8); with a session it belongs to that.
@@ -41,7 +41,7 @@ def is_stateless(payload: Payload, arrival: Arrival, *, has_session: bool) -> bo
     message = payload.message
     if isinstance(message, Request) and claims(message):
         return True
-    named = arrival.mirror is not None and any(value in _NAMES for value in arrival.mirror.version)
+    named = any(value in _NAMES for value in versions)
     return named and (isinstance(message, Request) or not has_session)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from auth.permissions import Need, Policy
+from mcp.exchange import SILENT, Exchange
 from mcp.limits import Limits
 from mcp.protocol.content import ToolResult
 from mcp.protocol.offer import ToolSpec
@@ -23,6 +24,7 @@ class ToolContext:
     limits: Limits
     shell: Shell
     principal: str
+    exchange: Exchange = SILENT
 
 
 #: Takes the arguments exactly as the client sent them.
