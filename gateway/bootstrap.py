@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import logging
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -43,7 +44,7 @@ from mcp.live import Sessions
 from mcp.offering import Offered, Offering
 from mcp.pending import Pending
 from mcp.protocol.engine import Engine
-from mcp.protocol.offer import ServerInfo
+from mcp.protocol.offer import Icon, ServerInfo
 from mcp.recording import Recorder
 from mcp.sessions import SessionStore
 from mcp.subscriptions import Subscriptions
@@ -254,9 +255,26 @@ def _shell(settings: Settings, *, local: bool) -> Shell:
     return shell
 
 
+#: The Greek letter on a plain ground, as an SVG file within its URL: no host has to fetch anything.
+_ICON: Final = Icon(
+    "data:image/svg+xml;base64,"
+    + base64.b64encode(
+        b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 48 48">'
+        b'<rect width="48" height="48" rx="9" fill="#1d3557"/>'
+        b'<path d="M11 17h26M18 17v18M30 17v14q0 4 4 4" fill="none" stroke="#fff" stroke-width="4"/></svg>'
+    ).decode(),
+    "image/svg+xml",
+    ("any",),
+)
+
+
 def _server() -> ServerInfo:
     return ServerInfo(
-        "superpi", "Super-Pi", VERSION, "Coding-agent tools over one workspace, under one permission policy."
+        "superpi",
+        "Super-Pi",
+        VERSION,
+        "Coding-agent tools over one workspace, under one permission policy.",
+        icons=(_ICON,),
     )
 
 

@@ -61,6 +61,7 @@ from mcp.resources import (
     read_resource,
 )
 from mcp.subscriptions import Subscriptions
+from mcp.ticking import ticking
 from mcp.tools.base import Tool, ToolContext
 from mcp.tools.refusal import ask_of, refusal_of, refusal_result
 from mcp.workspace.paths import Workspace
@@ -282,9 +283,10 @@ class Performer:
         tool = self.tools[effect.name]
         context = ToolContext(self._reach(policy), policy, self.limits, self.shell, principal, exchange)
         if tool.need is Need.EXECUTE:
-            return await tool.run(context, effect.arguments)
+            async with ticking(exchange):
+                return await tool.run(context, effect.arguments)
         try:
-            async with asyncio.timeout(self.limits.tool_seconds):
+            async with asyncio.timeout(self.limits.tool_seconds), ticking(exchange):
                 return await tool.run(context, effect.arguments)
         except TimeoutError:
             text = f"{effect.name} was stopped after {self.limits.tool_seconds:g} s. Ask for less at once."

@@ -43,6 +43,9 @@ class Exchange(Protocol):
     async def log(self, level: LogLevel, data: Any, logger: str = "superpi") -> None:
         """Tell the client something, if it wants to hear of that level. Never secrets or paths of the server (LG-4)."""
 
+    def wants_progress(self) -> bool:
+        """Whether the client asked to hear how far the call is, and can be told."""
+
     def can_ask(self, question: Question) -> bool:
         """Whether the client can be asked this: it declared it, and there is a way to reach it."""
 
@@ -61,6 +64,10 @@ class Silent:
 
     async def log(self, level: LogLevel, data: Any, logger: str = "superpi") -> None:
         """Says nothing."""
+
+    def wants_progress(self) -> bool:
+        """Never."""
+        return False
 
     def can_ask(self, question: Question) -> bool:
         """Never."""

@@ -73,6 +73,11 @@ class Speaker:
         """Tell the client something for its log."""
         await self.tell(Log(level, data, logger))
 
+    def wants_progress(self) -> bool:
+        """Whether the request carries a token for it, and there is a way to tell."""
+        request = self._step.slots[self._effect.slot].request
+        return self._line.say is not None and request is not None and telling.progress_token(request) is not None
+
     def can_ask(self, question: Question) -> bool:
         """Whether the client declared what the question needs, and can be reached."""
         return self._lacking(question) is None

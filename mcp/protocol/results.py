@@ -18,6 +18,7 @@ from mcp.protocol.revisions import Revision
 from mcp.protocol.wire import Result
 
 SERVER_KEY: Final = "io.modelcontextprotocol/serverInfo"
+_DISCOVERY: Final = "server/discover"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Hint:
 #: theirs alone, and is gone or longer a moment later.
 HINTS: Final[Mapping[str, Hint]] = MappingProxyType(
     {
-        "server/discover": Hint(300_000, "public"),
+        _DISCOVERY: Hint(300_000, "public"),
         "tools/list": Hint(300_000, "public"),
         "prompts/list": Hint(60_000, "public"),
         "resources/templates/list": Hint(300_000, "public"),
@@ -66,7 +67,11 @@ def _beside(method: str, offer: Offer, revision: Revision) -> dict[str, Any]:
         ),
     )
     if encode.knows("result", "serverInfo", revision):
-        fields["_meta"] = {SERVER_KEY: encode.server_info(offer.server, revision)}
+        server = encode.server_info(offer.server, revision)
+        if method != _DISCOVERY:
+            # On every result it only says who answered; what that looks like is told once.
+            server = {name: server[name] for name in ("name", "version")}
+        fields["_meta"] = {SERVER_KEY: server}
     return fields
 
 

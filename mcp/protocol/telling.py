@@ -49,6 +49,13 @@ def withdrawal(id: RequestId, reason: str) -> bytes:
     return _notification("notifications/cancelled", {"requestId": id, "reason": reason})
 
 
+def progress_token(request: Request) -> RequestId | None:
+    """The token with which a request asks to hear how far it is; None when it does not (PRG-1)."""
+    meta = request.params.get("_meta")
+    token = meta.get("progressToken") if isinstance(meta, dict) else None
+    return token if is_request_id(token) else None
+
+
 def filter_of(request: Request) -> Filter | None:
     """What a `subscriptions/listen` wants to hear; None when it does not say so in the right form (SUB-3)."""
     wanted = request.params.get("notifications")
@@ -94,9 +101,8 @@ def _change(note: PromptsChanged | ToolsChanged | ResourcesChanged | ResourceUpd
 
 
 def _progress(note: Progress, request: Request, state: State) -> tuple[str, dict[str, Any]] | None:
-    meta = request.params.get("_meta")
-    token = meta.get("progressToken") if isinstance(meta, dict) else None
-    if not is_request_id(token):
+    token = progress_token(request)
+    if token is None:
         return None
     params = {"progressToken": token, "progress": note.done} | encode.known(
         "progress", encode.revision_of(state), (("total", note.total), ("message", note.message))
