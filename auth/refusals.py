@@ -68,7 +68,7 @@ def _about(tool: str, subject: str) -> Iterator[str]:
         yield f"[{text.left_out:,} characters are left out here]"
         yield f"    {text.tail}"
     if text.escaped:
-        yield r"Here \n is the end of a line, \x.., \u.. and \U.. are other characters by their code, \\ is a backslash."
+        yield r"Here \n is the end of a line, \x.., \u.. and \U.. are characters by their code, and \\ is a backslash."
     if tool != "bash" and subject == ".":
         yield "This is the whole workspace."
     if tool != "bash" and subject.startswith("/"):
