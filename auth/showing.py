@@ -77,7 +77,7 @@ def _pieces(text: str) -> Iterator[tuple[int, str]]:
     marks = 0
     for spaces, char in _TOKEN.findall(text):
         if spaces:
-            yield len(spaces), r"\x20" if len(spaces) == 1 else f"\\x20{{{len(spaces)}}}"
+            yield len(spaces), f"\\x20{{{len(spaces)}}}"
             continue
         marks = marks + 1 if unicodedata.category(char).startswith("M") else 0
         yield 1, _character(char, piled=marks > _MOST_MARKS)

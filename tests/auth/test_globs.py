@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auth.globs import MOST_ALTERNATIVES, covers, covers_any, expand_braces, names, rooted
+from auth.globs import MOST_ALTERNATIVES, covers, covers_any, expand_braces, is_everything, names, rooted
 
 
 @pytest.mark.parametrize(
@@ -106,3 +106,20 @@ def test_matching_takes_little_time_whatever_the_pattern():
     assert not covers("a*" * 200 + "b", "a" * 255)
     assert not covers("**/a/" * 100 + "b", "a/" * 1000)
     assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize("pattern", ["*", "**", "**/", "./**", "/**", "**/*", "*/**", "**/**", "{a,**}", "./"])
+def test_patterns_for_everything(pattern):
+    assert is_everything(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a", "*.py", "a/**", "**/a", "*/*", "**/*/*", "**/*.*", "/*", "?", "{a,b}", "{a,b}" * 9]
+)
+def test_patterns_for_something(pattern):
+    assert not is_everything(pattern)
+
+
+@given(st.text(alphabet="*/.a{,}", max_size=8), st.lists(st.sampled_from("abc"), min_size=1).map("/".join))
+def test_a_pattern_for_everything_covers_every_path(pattern, path):
+    assert not is_everything(pattern) or covers(pattern, path)

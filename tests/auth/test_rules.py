@@ -34,6 +34,14 @@ def test_rule_problem(tool, match, problem):
         (Rule("write", "docs/", Effect.ALLOW), "Only write or edit: docs/"),
         (Rule("bash", "git *", Effect.ALLOW), "Only bash: git *"),
         (Rule("*", "secrets", Effect.DENY), "Never use any tool on: secrets"),
+        (Rule("bash", "git push*", Effect.ASK), "Only with a yes from a person bash: git push*"),
+        (Rule("write", "docs/", Effect.ASK), "Only with a yes from a person write or edit: docs/"),
+        (Rule("write", "**", Effect.ASK), "Only with a yes from a person write or edit: all that no rule allows"),
+        (
+            Rule("read", "*", Effect.ASK),
+            "Only with a yes from a person read, grep, edit or bash: all that no rule allows",
+        ),
+        (Rule("*", "*", Effect.ASK), "Only with a yes from a person use any tool on: all that no rule allows"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
