@@ -30,7 +30,7 @@ from mcp.protocol.errors import Reason, Refusal
 from mcp.protocol.notes import Filter
 from mcp.protocol.offer import Offer, Rejected
 from mcp.protocol.revisions import EVERY, HANDSHAKE, STATELESS, Revision, negotiate, supported_versions
-from mcp.protocol.state import LogLevel, State
+from mcp.protocol.state import LogLevel, State, level_of
 from mcp.protocol.wire import Notification, Request, Result, is_request_id
 
 #: How much of what a client says of itself is kept with its session, in bytes of JSON.
@@ -124,10 +124,10 @@ def _discover(_request: Request, context: Context, _slot: int) -> Handled:
 
 
 def _set_level(request: Request, context: Context, _slot: int) -> Handled:
-    level = request.params.get("level")
-    if level not in set(LogLevel):
+    level = level_of(request.params.get("level"))
+    if level is None:
         return _invalid(f'"level" is one of {", ".join(LogLevel)}')
-    return Handled({}, replace(context.state, log_level=LogLevel(level)))
+    return Handled({}, replace(context.state, log_level=level))
 
 
 def _listen(request: Request, context: Context, slot: int) -> Handled:

@@ -23,6 +23,11 @@ class LogLevel(enum.StrEnum):
     EMERGENCY = "emergency"
 
 
+def level_of(value: Any) -> LogLevel | None:
+    """The level that a client's value names, if it does."""
+    return next((level for level in LogLevel if level.value == value), None)
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """One connection. `revision` is None until `initialize`; `harness` empty means the configured default.

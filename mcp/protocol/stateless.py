@@ -13,7 +13,7 @@ from mcp.protocol import revisions
 from mcp.protocol.arrival import Arrival
 from mcp.protocol.errors import Reason, Refusal
 from mcp.protocol.revisions import STATELESS
-from mcp.protocol.state import LogLevel, State
+from mcp.protocol.state import LogLevel, State, level_of
 from mcp.protocol.wire import Batch, Payload, Request
 
 _PREFIX: Final = "io.modelcontextprotocol/"
@@ -64,7 +64,6 @@ def admit(request: Request, state: State, arrival: Arrival) -> State | Refusal:
     if revision not in STATELESS:
         data = {"supported": list(revisions.supported_versions()), "requested": claimed}
         return Refusal(Reason.VERSION_UNSUPPORTED, "Unsupported protocol version", data)
-    level = meta.get(LOG_LEVEL_KEY)
     return State(
         principal=state.principal,
         harness=state.harness,
@@ -72,7 +71,7 @@ def admit(request: Request, state: State, arrival: Arrival) -> State | Refusal:
         client=meta.get(CLIENT_KEY, {}),
         capabilities=meta[CAPABILITIES_KEY],
         initialized=True,
-        log_level=None if level is None else LogLevel(level),
+        log_level=level_of(meta.get(LOG_LEVEL_KEY)),
     )
 
 
@@ -84,7 +83,7 @@ def _meta_fault(meta: Mapping[str, Any]) -> str | None:
         return f'"_meta" needs the object "{CAPABILITIES_KEY}"'
     if not isinstance(meta.get(CLIENT_KEY, {}), dict):
         return f'"{CLIENT_KEY}" is an object'
-    if meta.get(LOG_LEVEL_KEY, LogLevel.INFO) not in set(LogLevel):
+    if LOG_LEVEL_KEY in meta and level_of(meta[LOG_LEVEL_KEY]) is None:
         return f'"{LOG_LEVEL_KEY}" is one of {", ".join(LogLevel)}'
     return None
 

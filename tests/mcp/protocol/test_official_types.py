@@ -5,7 +5,7 @@ import json
 import pytest
 from mcp_types import methods as official
 
-from mcp.protocol import encode
+from mcp.protocol import encode, results
 from mcp.protocol.engine import Engine
 from mcp.protocol.methods import METHODS
 from mcp.protocol.revisions import EVERY, STATELESS, Revision, supported_versions
@@ -84,3 +84,9 @@ def test_every_revision_is_one_that_the_official_types_know():
 def test_no_field_is_declared_for_a_revision_out_of_the_table():
     """The field table names revisions that exist."""
     assert set(encode.FIELD_SINCE.values()) <= set(Revision)
+
+
+def test_what_may_be_kept_and_what_may_ask_is_what_the_official_types_say():
+    """CA-1, MRTR-2."""
+    assert set(results.HINTS) == set(official.CACHEABLE_METHODS)
+    assert {"tools/call", "prompts/get", "resources/read"} == set(official.INPUT_REQUIRED_METHODS)
