@@ -97,6 +97,8 @@ async def _instructions(workspace: Workspace, policy: Policy, listing: _Listing 
         return (_not_shown(Fault(refused.reason, refused), "read"),)
     paths = candidates(() if isinstance(listing, Fault) else listing.paths)
     files = await asyncio.to_thread(_read_all, workspace, policy, paths[:MOST_FILES])
+    if not files and not isinstance(asked := decide_whole(policy, "read", Need.READ), Allow):
+        return (_not_shown(Fault(asked.reason, asked), "read"),)
     return instruction_lines(files, left_out=len(paths[MOST_FILES:]))
 
 

@@ -132,6 +132,30 @@ async def test_what_the_policy_denies_to_read_is_left_out(tmp_path):
     assert ("Open." in text, "CANARY" in text) == (True, False)
 
 
+async def test_what_is_asked_about_is_left_out_since_nobody_is_asked(tmp_path):
+    put(tmp_path, {"AGENTS.md": "Open.", "secret/AGENTS.md": "CANARY"})
+    sections = await context(tmp_path, Rule("read", "secret/", Effect.ASK), Rule("ls", "secret", Effect.ASK))
+    assert "Open." in sections["Instructions"]
+    assert ("CANARY" in str(sections), "secret" in sections["Files"]) == (False, False)
+
+
+async def test_where_everything_is_asked_about_each_section_says_so(repository):
+    put(repository, {"AGENTS.md": "CANARY"})
+    asked = "is refused here: a rule asks about everything that no rule allows."
+    assert await context(repository, Rule("*", "**", Effect.ASK), shell=LOCAL) == {
+        "Instructions": f"Not shown: read {asked}",
+        "Files": f"Not shown: listing {asked}",
+        "Git": f"Not shown: read {asked}",
+    }
+
+
+async def test_what_is_allowed_is_shown_where_the_rest_is_asked_about(tmp_path):
+    put(tmp_path, {"AGENTS.md": "Open.", "secret/AGENTS.md": "CANARY"})
+    rules = [Rule("read", "/AGENTS.md", Effect.ALLOW), Rule("read", "**", Effect.ASK)]
+    text = (await context(tmp_path, *rules))["Instructions"]
+    assert ("Open." in text, "CANARY" in text) == (True, False)
+
+
 async def test_a_harness_without_a_file_system_sees_nothing_of_it(tmp_path):
     put(tmp_path, {"AGENTS.md": "CANARY", "canary": ""})
     sections = await context(tmp_path, harness=load(None).get("super-pi-assistant"))

@@ -83,6 +83,24 @@ def test_the_whole_loadout():
     }
 
 
+def test_it_says_which_rules_ask_of_which_tool():
+    policy = Policy(
+        "h",
+        frozenset(NEEDS),
+        (Cap(Layer.HARNESS, Mode.FULL),),
+        (Rule("read", "*", Effect.ASK), Rule("edit", "docs/", Effect.ASK)),
+    )
+    reading = "Only with a yes from a person read, grep, edit or bash: all that no rule allows"
+    editing = "Only with a yes from a person edit: docs/"
+    told = described(policy)
+    assert told["rules"][:2] == [reading, editing]
+    assert [(tool["allowed"], tool["rules"]) for tool in told["tools"]] == [
+        (True, [reading]),
+        (True, [reading, editing]),
+        (True, [reading]),
+    ]
+
+
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("has", [{"read", "edit", "bash"}, {"read"}, set()], ids=["all tools", "one tool", "no tool"])
 @pytest.mark.parametrize("rules", [(), (Rule("bash", "*", Effect.DENY),)], ids=["no rules", "a rule"])

@@ -25,6 +25,7 @@ rules:
   - tool: bash
     match: git push *
     effect: deny
+  - {tool: write, match: "**", effect: ask}
 arguments:
   - name: topic
     description: What to write about.
@@ -54,7 +55,11 @@ def test_a_file_becomes_a_harness():
         mode=Mode.WORKSPACE_WRITE,
         body="Write about {{topic}}.\nBe {{ style }}.",
         source="writer.md",
-        rules=(Rule("write", "docs/**", Effect.ALLOW), Rule("bash", "git push *", Effect.DENY)),
+        rules=(
+            Rule("write", "docs/**", Effect.ALLOW),
+            Rule("bash", "git push *", Effect.DENY),
+            Rule("write", "**", Effect.ASK),
+        ),
         model="some-model",
         arguments=(
             Argument("topic", "What to write about.", required=True),
@@ -156,6 +161,16 @@ def test_how_the_file_was_saved_does_not_matter(content):
             text(f"{HEAD}rules:\n  - tool: read\n    match: a\n    effect: maybe\n"),
             "f.md:10: unknown effect 'maybe'; known are allow, ask, deny",
             id="unknown effect",
+        ),
+        pytest.param(
+            text(f"{HEAD}rules:\n  - tool: read\n    match: a\n    effect: Ask\n"),
+            "f.md:10: unknown effect 'Ask'; known are allow, ask, deny",
+            id="an effect in capitals",
+        ),
+        pytest.param(
+            text(f"{HEAD}rules:\n  - tool: read\n    match: ''\n    effect: ask\n"),
+            "f.md:9: match is empty",
+            id="asking about nothing",
         ),
         pytest.param(
             text(f"{HEAD}rules:\n  - tool: rm\n    match: a\n    effect: deny\n"),
