@@ -92,6 +92,7 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
     lifecycle, session_store, tokens = _lifecycle(settings, database, hub, subscriptions)
     metrics = _metrics(own, lifecycle)
     performer = Performer(
+        catalogue=own,
         tools={tool.spec.name: tool for tool in own.tools},
         harnesses=harnesses,
         default_harness=default,
@@ -127,8 +128,11 @@ def _watch(settings: Settings, folder: Path, offering: Offering) -> Watch:
     def take(harnesses: registry.Registry) -> None:
         default = harnesses.get(settings.harness)
         assert default is not None  # noqa: S101 - the watch requires it
-        performer = replace(offering.current.performer, harnesses=harnesses, default_harness=default)
-        offering.change(offer_of(standard_catalogue(harnesses, settings.limits), _server()), performer)
+        catalogue = standard_catalogue(harnesses, settings.limits)
+        performer = replace(
+            offering.current.performer, catalogue=catalogue, harnesses=harnesses, default_harness=default
+        )
+        offering.change(offer_of(catalogue, _server()), performer)
 
     return Watch(folder, offering.current.performer.harnesses, take, required=settings.harness)
 

@@ -19,15 +19,15 @@ from auth import scopes
 from auth.caller import Caller, Transport
 from auth.permissions import Cap, Deny, Layer, Mode, Need, Policy, Rule, decide_tool, granted_policy
 from auth.ports import StoreAway
+from mcp.catalogue import Catalogue
 from mcp.consent import MOST_QUESTIONS, Consent, Where
 from mcp.conversations import ConversationStore
+from mcp.entries import Sources
 from mcp.exchange import SILENT, Exchange, InputNeeded, NotDeclared
-from mcp.faults import Fault
 from mcp.harness.definition import Harness
 from mcp.harness.registry import Registry
 from mcp.hub import Hub
 from mcp.limits import Limits
-from mcp.prompts import complete_prompt_argument, render_prompt
 from mcp.protocol.content import Text, ToolResult
 from mcp.protocol.effects import (
     Away,
@@ -43,7 +43,6 @@ from mcp.protocol.effects import (
     Listen,
     ListResources,
     NotFound,
-    Prompt,
     ReadResource,
     ResourcePage,
     Subscribe,
@@ -52,14 +51,7 @@ from mcp.protocol.effects import (
 from mcp.protocol.notes import Acknowledged, Filter
 from mcp.protocol.state import State
 from mcp.recording import Circumstances, Recorder
-from mcp.resources import (
-    TRANSCRIPT_TEMPLATE,
-    Sources,
-    complete_conversation,
-    is_readable,
-    list_conversations,
-    read_resource,
-)
+from mcp.resources import list_conversations
 from mcp.subscriptions import Subscriptions
 from mcp.ticking import ticking
 from mcp.tools.base import Tool, ToolContext
@@ -128,6 +120,7 @@ class Performer:
     `anonymous_mode`. Over stdio the caller is the machine's own user. `rules` bind every harness.
     """
 
+    catalogue: Catalogue
     tools: Mapping[str, Tool]
     harnesses: Registry
     default_harness: Harness
@@ -163,13 +156,12 @@ class Performer:
             case CallTool():
                 return await self._call(effect, connection, exchange)
             case ReadResource(uri=uri):
-                found = await read_resource(uri, self._sources(connection))
+                found = await self.catalogue.read(uri, self._sources(connection))
                 return NotFound(_NO_RESOURCE) if found is None else found
             case ListResources():
                 return await self._list(effect, connection)
             case GetPrompt(name=name, arguments=arguments):
-                rendered = render_prompt(self.harnesses, name, arguments)
-                return NotFound(rendered.message) if isinstance(rendered, Fault) else Prompt(*rendered)
+                return await self.catalogue.render(name, arguments, exchange)
             case Complete():
                 return await self._complete(effect, connection)
             case Subscribe():
@@ -203,7 +195,7 @@ class Performer:
 
     async def _may_read(self, uri: str, connection: Connection) -> bool:
         """Whether the caller may read the resource, and so hear that it changed."""
-        return await is_readable(uri, self.conversations, connection.caller.principal)
+        return await self.catalogue.exists(uri, self._sources(connection))
 
     def policy(self, connection: Connection) -> Policy:
         """The permission policy of a connection's direct calls."""
@@ -307,13 +299,7 @@ class Performer:
         return page or NotFound("The list cannot go on from there; begin it anew without a cursor.")
 
     async def _complete(self, effect: Complete, connection: Connection) -> Completion | NotFound:
-        values: tuple[str, ...] | None = None
-        if effect.kind == "prompt":
-            values = complete_prompt_argument(
-                self.harnesses, effect.name, effect.argument, effect.value, effect.context
-            )
-        elif (effect.name, effect.argument) == (TRANSCRIPT_TEMPLATE, "id"):
-            values = await complete_conversation(self.conversations, connection.caller.principal, effect.value)
+        values = await self.catalogue.complete(effect, self._sources(connection))
         if values is None:
             return NotFound(f"Nothing is known of the argument {effect.argument[:100]!r} of {effect.name[:100]!r}.")
         return Completion(values)

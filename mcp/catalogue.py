@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from mcp.arguments import argument_check
+from mcp.entries import PromptEntry, ResourceEntry, Sources, TemplateEntry
+from mcp.exchange import Exchange
 from mcp.harness.registry import Registry
 from mcp.limits import Limits
-from mcp.prompts import prompt_specs
+from mcp.prompts import prompt_entries
 from mcp.protocol.arrival import mirrored_properties
-from mcp.protocol.offer import Announced, Offer, PromptSpec, ResourceSpec, ServerInfo, TemplateSpec, ToolSpec
-from mcp.resources import RESOURCES, TEMPLATES
+from mcp.protocol.content import Contents
+from mcp.protocol.effects import Complete, NotFound, Prompt
+from mcp.protocol.offer import Announced, Offer, ServerInfo, ToolSpec
+from mcp.resources import resource_entries, template_entries
 from mcp.tools import bash, edit, find, grep, ls, read, write
 from mcp.tools.base import Tool
 
@@ -36,16 +41,53 @@ class Catalogue:
     """What there is, whoever asks."""
 
     tools: tuple[Tool, ...]
-    prompts: tuple[PromptSpec, ...]
-    resources: tuple[ResourceSpec, ...]
-    templates: tuple[TemplateSpec, ...]
+    prompts: tuple[PromptEntry, ...]
+    resources: tuple[ResourceEntry, ...]
+    templates: tuple[TemplateEntry, ...]
     announced: Announced = ANNOUNCED
+
+    async def render(self, name: str, arguments: Mapping[str, str], exchange: Exchange) -> Prompt | NotFound:
+        """The messages of a prompt; NotFound for a name or arguments that it does not take (PR-3)."""
+        entry = self._prompt(name)
+        return NotFound("There is no such prompt.") if entry is None else await entry.render(arguments, exchange)
+
+    async def read(self, uri: str, sources: Sources) -> tuple[Contents, ...] | None:
+        """The contents of a resource; None for one that does not exist for this caller."""
+        for resource in self.resources:
+            if resource.spec.uri == uri:
+                return await resource.read(uri, sources)
+        for template in self.templates:
+            if (found := await template.read(uri, sources)) is not None:
+                return found
+        return None
+
+    async def exists(self, uri: str, sources: Sources) -> bool:
+        """Whether the caller could read the resource now, without reading it."""
+        if any(resource.spec.uri == uri for resource in self.resources):
+            return True
+        for template in self.templates:
+            if await template.exists(uri, sources):
+                return True
+        return False
+
+    async def complete(self, wanted: Complete, sources: Sources) -> tuple[str, ...] | None:
+        """The values that an argument may take; None for one that nothing is known of."""
+        if wanted.kind == "prompt":
+            entry = self._prompt(wanted.name)
+            return None if entry is None else entry.complete(wanted.argument, wanted.value, wanted.context)
+        for template in self.templates:
+            if template.spec.uri_template == wanted.name:
+                return await template.complete(wanted.argument, wanted.value, sources)
+        return None
+
+    def _prompt(self, name: str) -> PromptEntry | None:
+        return next((entry for entry in self.prompts if entry.spec.name == name), None)
 
 
 def standard_catalogue(harnesses: Registry, limits: Limits) -> Catalogue:
     """The product's own catalogue, with a prompt for each harness; its schemas name these limits."""
     tools = tuple(module.tool(limits) for module in _MODULES)
-    return Catalogue(tools, prompt_specs(harnesses), RESOURCES, TEMPLATES)
+    return Catalogue(tools, prompt_entries(harnesses), resource_entries(), template_entries())
 
 
 def tool_definitions(limits: Limits) -> tuple[ToolSpec, ...]:
@@ -59,9 +101,9 @@ def offer_of(catalogue: Catalogue, server: ServerInfo) -> Offer:
         server,
         INSTRUCTIONS,
         tuple(tool.spec for tool in catalogue.tools),
-        catalogue.prompts,
-        catalogue.resources,
-        catalogue.templates,
+        tuple(entry.spec for entry in catalogue.prompts),
+        tuple(entry.spec for entry in catalogue.resources),
+        tuple(entry.spec for entry in catalogue.templates),
         {tool.spec.name: argument_check(tool) for tool in catalogue.tools},
         catalogue.announced,
         {tool.spec.name: mirrored_properties(tool.spec.input_schema) for tool in catalogue.tools},

@@ -1,20 +1,32 @@
-"""Prompts: one a harness, and an alias. The text is the harness's own, its placeholders filled. Pure."""
+"""Prompts: one a harness, and an alias. The text is the harness's own, its placeholders filled. Knows no client."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
+from mcp.entries import PromptEntry
+from mcp.exchange import Exchange
 from mcp.faults import Fault
 from mcp.harness.definition import Argument, Harness
 from mcp.harness.registry import Registry
 from mcp.protocol.content import PromptMessage, Text
+from mcp.protocol.effects import NotFound, Prompt
 from mcp.protocol.offer import PromptArgument, PromptSpec
 
 #: Further names of prompts: name to harness id and title. A harness id holds no underscore, so none can clash.
 ALIASES: Final = {"plan_architecture": ("super-pi-planner", "Plan an architecture")}
 #: An argument of this name takes a harness id.
 _HARNESS_ARGUMENT: Final = "harness"
+
+
+def prompt_entries(registry: Registry) -> tuple[PromptEntry, ...]:
+    """The prompts with what makes their messages."""
+    return tuple(
+        PromptEntry(spec, partial(_render, registry, spec.name), partial(complete_prompt_argument, registry, spec.name))
+        for spec in prompt_specs(registry)
+    )
 
 
 def prompt_specs(registry: Registry) -> tuple[PromptSpec, ...]:
@@ -55,6 +67,12 @@ def complete_prompt_argument(
         return None
     values = known.values or (registry.ids if known.name == _HARNESS_ARGUMENT else ())
     return tuple(offered for offered in values if offered.casefold().startswith(value.casefold()))
+
+
+async def _render(registry: Registry, name: str, arguments: Mapping[str, str], exchange: Exchange) -> Prompt | NotFound:
+    del exchange
+    rendered = render_prompt(registry, name, arguments)
+    return NotFound(rendered.message) if isinstance(rendered, Fault) else Prompt(*rendered)
 
 
 def _harness(registry: Registry, name: str) -> Harness | None:

@@ -12,21 +12,19 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from auth.permissions import Policy
 from mcp.context import workspace_context
 from mcp.conversations import Conversation, ConversationStore, Entry
-from mcp.limits import Limits
+from mcp.entries import ResourceEntry, Sources, TemplateEntry
 from mcp.loadout import loadout
 from mcp.protocol.content import Contents, TextContents
 from mcp.protocol.effects import ResourcePage
 from mcp.protocol.offer import ResourceSpec, TemplateSpec
-from mcp.tools.base import Tool
 from mcp.transcript import MIME_TYPE, timestamp, transcript_line
-from mcp.workspace.paths import Workspace
-from mcp.workspace.shell import Shell
 
 CONTEXT_URI: Final = "superpi://workspace/context"
 LOADOUT_URI: Final = "superpi://workspace/tools"
+#: The variable of the template.
+_ID: Final = "id"
 TRANSCRIPT_TEMPLATE: Final = "superpi://conversation/{id}/transcript"
 
 RESOURCES: Final = (
@@ -55,8 +53,6 @@ TEMPLATES: Final = (
     ),
 )
 
-#: A transcript goes out whole up to this many characters; then a last line says where it goes on.
-MOST_CHARACTERS: Final = 8 * 1024 * 1024
 _TRUNCATED: Final = "The transcript goes on with this entry; it is too long to be shown whole."
 #: Values that one completion offers (CP-2), and conversations that are looked at for them.
 MOST_COMPLETIONS: Final = 100
@@ -85,21 +81,6 @@ class TranscriptUri:
 Uri = ContextUri | LoadoutUri | TranscriptUri
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """What a read may draw on. `workspace_name` is how users know the workspace, never a folder of the server."""
-
-    workspace: Workspace
-    workspace_name: str
-    policy: Policy
-    tools: tuple[Tool, ...]
-    shell: Shell
-    limits: Limits
-    conversations: ConversationStore
-    principal: str
-    transcript_characters: int = MOST_CHARACTERS
-
-
 def parse_uri(uri: str) -> Uri | None:
     """Which resource a URI names. Exactly one spelling of each is known: no escapes, query or other case (RS-6)."""
     if uri == CONTEXT_URI:
@@ -108,6 +89,17 @@ def parse_uri(uri: str) -> Uri | None:
         return LoadoutUri()
     found = _TRANSCRIPT.fullmatch(uri)
     return None if found is None else TranscriptUri(found[1])
+
+
+def resource_entries() -> tuple[ResourceEntry, ...]:
+    """The resources that are there for everybody."""
+    return tuple(ResourceEntry(spec, read_resource) for spec in RESOURCES)
+
+
+def template_entries() -> tuple[TemplateEntry, ...]:
+    """The forms that resources of a caller's own have."""
+    (transcript,) = TEMPLATES
+    return (TemplateEntry(transcript, read_resource, _is_there, _complete),)
 
 
 def transcript_uri(id: str) -> str:
@@ -158,17 +150,6 @@ async def read_resource(uri: str, sources: Sources) -> tuple[Contents, ...] | No
     return None if text is None else (TextContents(uri, text, mime_type),)
 
 
-async def is_readable(uri: str, store: ConversationStore, principal: str) -> bool:
-    """Whether the principal could read the resource now, without reading it."""
-    match parse_uri(uri):
-        case None:
-            return False
-        case TranscriptUri(id):
-            return await store.find(principal, id) is not None
-        case _:
-            return True
-
-
 async def complete_conversation(store: ConversationStore, principal: str, value: str) -> tuple[str, ...]:
     """The ids of the principal's conversations that begin with `value`, newest first, for the template's `id`."""
     found: list[str] = []
@@ -180,6 +161,19 @@ async def complete_conversation(store: ConversationStore, principal: str, value:
         if after is None or len(found) >= MOST_COMPLETIONS:
             break
     return tuple(found[:MOST_COMPLETIONS])
+
+
+async def _is_there(uri: str, sources: Sources) -> bool:
+    named = parse_uri(uri)
+    if not isinstance(named, TranscriptUri):
+        return False
+    return await sources.conversations.find(sources.principal, named.id) is not None
+
+
+async def _complete(variable: str, value: str, sources: Sources) -> tuple[str, ...] | None:
+    if variable != _ID:
+        return None
+    return await complete_conversation(sources.conversations, sources.principal, value)
 
 
 def _loadout(sources: Sources) -> str:

@@ -93,7 +93,7 @@ def test_a_value_is_never_repeated_in_a_fault():
 
 def test_there_is_a_prompt_for_each_harness_and_the_plan():
     """The mission's prompts."""
-    names = [prompt.name for prompt in CATALOGUE.prompts]
+    names = [prompt.spec.name for prompt in CATALOGUE.prompts]
     assert names == [
         "super-pi-code",
         "super-pi-assistant",
