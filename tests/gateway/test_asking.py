@@ -1,0 +1,178 @@
+"""A rule that asks, against a real server: the person is asked over the wire, and whatever is no yes is a no."""
+
+import httpx
+import pytest
+
+from mcp.consent import ALWAYS, NO, ONCE
+from tests.support.asking import Asked, does, fails, harness_settings, says, silence, tool
+from tests.support.server import serving
+from tests.support.unprivileged import folder, own, unprivileged
+
+
+@pytest.fixture(scope="module")
+def server():
+    with folder() as workspace, folder() as home, folder() as harnesses:
+        settings = harness_settings(harnesses) | {"SUPERPI_HTTP__ASK_SECONDS": "1"}
+        own(harnesses)
+        with serving(unprivileged(), workspace, home, **settings) as running:
+            yield running
+
+
+@pytest.fixture
+def http():
+    with httpx.Client(timeout=30, trust_env=False) as client:
+        yield client
+
+
+@pytest.fixture(params=["2025-06-18", "2025-11-25", "2026-07-28"])
+def era(request):
+    return request.param
+
+
+@pytest.fixture
+def run(server, http, era):
+    """Calls a tool as a client with that person; the client with what it was asked, and the tool's result."""
+
+    def run(message, person, client=None, **changes):
+        client = client or Asked(http, server.url, person, **changes)
+        client.person = person
+        if era == "2026-07-28":
+            return client, client.stateless(message)["result"]
+        if not client.session:
+            client.begin(era)
+        return client, client.call(message)["result"]
+
+    return run
+
+
+def text(result):
+    return result["content"][0]["text"]
+
+
+def params_of(question):
+    return question["params"]
+
+
+def test_a_yes_lets_just_this_call_go_on(server, run, era):
+    """The question shows the command; the next call asks anew."""
+    name = f"once-{era}"
+    client, result = run(tool("bash", command=f"touch {name}"), says(ONCE))
+    assert not result.get("isError"), result
+    assert (server.workspace / name).exists()
+    assert f"touch {name}" in params_of(client.questions[0])["message"]
+    run(tool("bash", command=f"touch {name}"), says(ONCE), client)
+    assert len(client.questions) == 2
+
+
+@pytest.mark.parametrize("person", [says(NO), does("decline"), does("cancel"), says("whatever")])
+def test_a_no_is_a_refusal_and_nothing_happens(server, run, era, person):
+    """Also what is none of the offered answers; statelessly that is asked again, until the client gives up."""
+    name = f"no-{era}"
+    if era == "2026-07-28" and person(None)["result"].get("content", {}).get("answer") == "whatever":
+        with pytest.raises(AssertionError, match="asked again"):
+            run(tool("bash", command=f"touch {name}"), person)
+    else:
+        _, result = run(tool("bash", command=f"touch {name}"), person)
+        assert result["isError"]
+        assert "Nothing was changed" in text(result)
+        assert result["_meta"]["io.superpi/refusal"]["tool"] == "bash"
+    assert not (server.workspace / name).exists()
+
+
+def test_a_client_that_did_not_say_it_can_ask_is_refused(server, run, era):
+    """`ask` means deny there: at once, and as an ordinary result."""
+    client, result = run(tool("bash", command=f"touch mute-{era}"), says(ONCE), capabilities={})
+    assert (client.questions, result["isError"]) == ([], True)
+    assert not (server.workspace / f"mute-{era}").exists()
+
+
+def test_writing_outside_the_usual_folders_asks(server, run, era):
+    """What a rule allows by name goes on without a question."""
+    client, result = run(tool("write", path=f"src/{era}.txt", content="x"), fails)
+    assert (client.questions, result.get("isError", False)) == ([], False)
+    client, result = run(tool("write", path=f"other/{era}.txt", content="x"), says(ONCE))
+    assert not result.get("isError"), result
+    assert f"other/{era}.txt" in params_of(client.questions[0])["message"]
+    assert (server.workspace / f"other/{era}.txt").read_text() == "x"
+
+
+def test_what_asks_for_nothing_is_not_slowed_down(run):
+    """The answer of a session stays plain JSON."""
+    client, result = run(tool("bash", command="echo hello"), fails)
+    assert (text(result), client.questions, client.notes) == ("hello", [], [])
+
+
+def test_from_now_on_holds_for_exactly_this(server, run, era):
+    """In this session, or statelessly for this person in this harness; another command is another question."""
+    name = f"always-{era}"
+    client, result = run(tool("bash", command=f"touch {name}"), says(ALWAYS))
+    assert not result.get("isError"), result
+    _, result = run(tool("bash", command=f"touch {name}"), fails, client)
+    assert not result.get("isError"), result
+    assert len(client.questions) == 1
+    _, result = run(tool("bash", command=f"touch {name}2"), does("decline"), client)
+    assert result["isError"]
+    assert not (server.workspace / f"{name}2").exists()
+
+
+def test_from_now_on_ends_with_its_session(server, http):
+    """Another session of the same person asks again."""
+    first = Asked(http, server.url, says(ALWAYS)).begin()
+    assert not first.call(tool("bash", command="touch of-a-session"))["result"].get("isError")
+    second = Asked(http, server.url, does("decline")).begin()
+    assert second.call(tool("bash", command="touch of-a-session"))["result"]["isError"]
+
+
+def test_a_client_that_takes_no_stream_cannot_be_asked(server, http):
+    """There is no other way to reach it in the middle of a call."""
+    client = Asked(http, server.url, says(ONCE)).begin()
+    client.headers["accept"] = "application/json"
+    result = client.call(tool("bash", command="touch unreachable"))["result"]
+    assert (result["isError"], (server.workspace / "unreachable").exists()) == (True, False)
+
+
+def test_a_client_that_fails_to_ask_is_refused(server, http):
+    """An error in place of an answer is no yes."""
+    client = Asked(http, server.url, fails).begin()
+    assert client.call(tool("bash", command="touch failing"))["result"]["isError"]
+    assert len(client.questions) == 1
+    assert not (server.workspace / "failing").exists()
+
+
+def test_a_person_who_is_away_is_waited_for_and_then_the_question_is_withdrawn(server, http):
+    """LIFE-10: the client is told that it need not answer any more; a late answer is taken and dropped."""
+    client = Asked(http, server.url, silence).begin()
+    result = client.call(tool("bash", command="touch late"))["result"]
+    asked = client.questions[0]["id"]
+    withdrawn = [note["params"]["requestId"] for note in client.notes if note["method"] == "notifications/cancelled"]
+    assert (result["isError"], withdrawn) == (True, [asked])
+    late = {"jsonrpc": "2.0", "id": asked} | says(ONCE)({})
+    headers = {"accept": "application/json, text/event-stream", "mcp-session-id": client.session}
+    assert http.post(server.url, json=late, headers=headers).status_code == 202
+    assert not (server.workspace / "late").exists()
+
+
+def test_nobody_answers_for_another_session(server, http):
+    """SES-8: the id alone is worth nothing."""
+    other = Asked(http, server.url).begin()
+
+    def answers_elsewhere(question):
+        yes = {"jsonrpc": "2.0", "id": question["id"]} | says(ONCE)(question)
+        headers = {"accept": "application/json, text/event-stream", "mcp-session-id": other.session}
+        assert http.post(server.url, json=yes, headers=headers).status_code == 202
+        return does("decline")(question)
+
+    client = Asked(http, server.url, answers_elsewhere).begin()
+    assert client.call(tool("bash", command="touch stolen"))["result"]["isError"]
+    assert not (server.workspace / "stolen").exists()
+
+
+def test_an_answer_holds_for_the_request_that_asked(server, http):
+    """MRTR-7: a yes to one command is no yes to another."""
+    client = Asked(http, server.url, says(ONCE))
+    asked = client.once(tool("bash", command="touch harmless"))["result"]
+    answers = {key: says(ONCE)(question)["result"] for key, question in asked["inputRequests"].items()}
+    other = tool("bash", command="touch harmful")
+    other["params"] |= {"requestState": asked["requestState"], "inputResponses": answers}
+    assert client.once(other)["error"]["code"] == -32602
+    assert not (server.workspace / "harmful").exists()
