@@ -32,7 +32,7 @@ from tests.support.auth_stores import a_token, digest
 from tests.support.two_principals import Run, Seen, without
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
-OPERATIONS = 3000
+OPERATIONS = 3600
 
 
 @dataclass
