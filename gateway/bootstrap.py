@@ -21,6 +21,7 @@ from gateway.store.conversations import SqlConversations
 from gateway.store.engine import Database, open_database
 from gateway.store.faults import StoreUnavailable
 from gateway.store.keys import SqlKeys
+from gateway.store.principals import SqlPrincipals
 from gateway.store.sessions import SqlSessions
 from gateway.store.tokens import SqlTokens
 from gateway.version import VERSION
@@ -70,6 +71,7 @@ class Services:
     lifecycle: Lifecycle
     database: Database
     tokens: SqlTokens
+    principals: SqlPrincipals
     metrics: Metrics
     opening: Opening
 
@@ -113,7 +115,10 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
         lifecycle.readiness,
         partial(_admit, settings, engine, lifecycle, local=local),
     )
-    return Services(settings, engine, performer, session_store, lifecycle, database, tokens, metrics, opening)
+    principals = SqlPrincipals(database, record)
+    return Services(
+        settings, engine, performer, session_store, lifecycle, database, tokens, principals, metrics, opening
+    )
 
 
 async def _admit(settings: Settings, engine: EngineOfNow, lifecycle: Lifecycle, *, local: bool) -> None:
