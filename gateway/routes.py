@@ -39,4 +39,4 @@ def label(path: str) -> str:
 
 def is_admin(path: str) -> bool:
     """Whether the path belongs to the administrative interface, of whatever version, served or not."""
-    return path == "/admin" or path.startswith("/admin/")
+    return path.startswith("/admin/")
