@@ -1,4 +1,4 @@
-"""The application: the edge, `/mcp`, and the routes beside it, over one set of services."""
+"""The application: the edge, `/mcp`, administration and the probes beside it, over one set of services."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from starlette.routing import Route
 
+from gateway.admin.api import add_admin
+from gateway.admin.document import TAGS
 from gateway.bootstrap import Services
 from gateway.health import health_routes
 from gateway.middleware import Edge
@@ -31,8 +33,10 @@ def create_app(services: Services) -> FastAPI:
         version=VERSION,
         lifespan=lifespan,
         redirect_slashes=False,
-        docs_url=None,
-        redoc_url=None,
+        # The document is served by the administrative interface, to those who may use it.
+        openapi_url=None,
+        openapi_tags=TAGS,
+        generate_unique_id_function=lambda route: route.name,
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     settings = services.settings
@@ -48,6 +52,7 @@ def create_app(services: Services) -> FastAPI:
     # First in the list: nearly every request is for it, and a match ends the search.
     app.router.routes.insert(0, Route("/mcp", endpoint=router, include_in_schema=False))
     app.include_router(health_routes(services))
+    add_admin(app, services)
     rules = Rules.of(settings.allowed_origins, settings.allowed_hosts)
     app.add_middleware(
         Edge,

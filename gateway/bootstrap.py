@@ -24,6 +24,7 @@ from gateway.store.engine import Database, open_database
 from gateway.store.faults import StoreUnavailable
 from gateway.store.grants import SqlGrants
 from gateway.store.keys import SqlKeys
+from gateway.store.principals import SqlPrincipals
 from gateway.store.questions import SqlQuestions
 from gateway.store.sessions import SqlSessions
 from gateway.store.subscriptions import SqlSubscriptions
@@ -68,6 +69,7 @@ class Services:
     lifecycle: Lifecycle
     database: Database
     tokens: SqlTokens
+    principals: SqlPrincipals
     metrics: Metrics
     opening: Opening
 
@@ -118,8 +120,18 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
         lifecycle.readiness,
         partial(_admit, settings, offering, lifecycle, local=local),
     )
-    announcer = Announcer(subscriptions)
-    return Services(settings, offering, announcer, session_store, lifecycle, database, tokens, metrics, opening)
+    return Services(
+        settings=settings,
+        offering=offering,
+        announcer=Announcer(subscriptions),
+        session_store=session_store,
+        lifecycle=lifecycle,
+        database=database,
+        tokens=tokens,
+        principals=SqlPrincipals(database, record),
+        metrics=metrics,
+        opening=opening,
+    )
 
 
 def _watch(settings: Settings, folder: Path, offering: Offering) -> Watch:

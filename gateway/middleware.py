@@ -1,7 +1,8 @@
 """The edge: what every request passes before a route sees it. Plain ASGI, one layer.
 
 It gives the request an id, refuses a foreign Origin or Host, finds out who calls and puts that into the scope, adds
-the headers that every answer carries, and turns what fails into an answer without internals.
+the headers that every answer carries, and turns what fails into an answer without internals. What it refuses is the
+same on every path; only the body differs, which is a JSON-RPC error on `/mcp` and a problem elsewhere.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from typing import Any, Final, assert_never
 
 from auth.authenticator import Authenticator, Unauthenticated, Unavailable
 from auth.caller import Caller
+from gateway import problems
 from gateway.origins import Headers, Rules, cors_headers, preflight_headers
-from gateway.routes import OTHER, PROBES, ROUTES
+from gateway.routes import MCP, PROBES, label
 from gateway.store.faults import StoreUnavailable
 from mcp import http
 from mcp.http import Receive, Refused, Scope, Send
@@ -32,6 +34,8 @@ _log: Final = logging.getLogger("superpi.edge")
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _ALWAYS: Final[Headers] = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
+#: Beside `/mcp`, whose answers no browser takes for a page: nothing that an answer holds may run or load anything.
+_BESIDE: Final[Headers] = (*_ALWAYS, (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"))
 _RETRY: Final[Headers] = ((b"retry-after", b"2"),)
 
 
@@ -51,17 +55,18 @@ class Edge:
             await self.app(scope, receive, send)
             return
         began = time.perf_counter()
-        answer = _Answer(send, _request_id(scope))
+        route = label(scope["path"])
+        answer = _Answer(send, _request_id(scope), speaks_rpc=route == MCP)
         scope[REQUEST_ID_KEY] = answer.id
-        scope[SPAN_KEY] = span = self._span(scope, answer.id)
+        scope[SPAN_KEY] = span = self._span(scope, route, answer.id)
         try:
             await self._take(scope, receive, answer)
         finally:
             span.end(answer.status)
-            self.metrics.request(scope["path"], scope["method"], answer.status, time.perf_counter() - began)
+            self.metrics.request(route, scope["method"], answer.status, time.perf_counter() - began)
 
-    def _span(self, scope: Scope, id: str) -> Span:
-        method, route = scope["method"], scope["path"] if scope["path"] in ROUTES else OTHER
+    def _span(self, scope: Scope, route: str, id: str) -> Span:
+        method = scope["method"]
         span = self.tracing.start(f"{method} {route}", http.only_header(scope, b"traceparent"))
         span.set(Attribute.METHOD, method)
         span.set(Attribute.ROUTE, route)
@@ -82,7 +87,7 @@ class Edge:
         if (refused := refused or await self._unknown(scope, answer)) is None:
             await self._guarded(scope, receive, answer)
         else:
-            await http.send_refusal(answer, refused)
+            await answer.refuse(refused)
 
     def _misdirected(self, scope: Scope, origins: list[str]) -> Refused | None:
         """Why the request is not for this server or not from where it may come, if so."""
@@ -132,14 +137,15 @@ class Edge:
 class _Answer:
     """The `send` of one request: adds headers to the start, and knows whether and with what status it was sent."""
 
-    __slots__ = ("_send", "_started", "extra", "id", "status")
+    __slots__ = ("_send", "_speaks_rpc", "_started", "extra", "id", "status")
 
-    def __init__(self, send: Send, id: str) -> None:
+    def __init__(self, send: Send, id: str, *, speaks_rpc: bool) -> None:
         self._send = send
         self._started = False
+        self._speaks_rpc = speaks_rpc
         self.id = id
         self.status = 500
-        self.extra: Headers = (*_ALWAYS, (b"x-request-id", id.encode()))
+        self.extra: Headers = (*(_ALWAYS if speaks_rpc else _BESIDE), (b"x-request-id", id.encode()))
 
     async def __call__(self, message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
@@ -148,10 +154,20 @@ class _Answer:
             message["headers"] = [*message.get("headers", ()), *self.extra]
         await self._send(message)
 
+    async def refuse(self, refused: Refused) -> None:
+        """Answer with a refusal, in the form that the path speaks."""
+        if self._speaks_rpc:
+            await http.send_refusal(self, refused)
+        else:
+            await problems.send(self, refused.refusal, self.id, refused.headers)
+
     async def fail(self, refusal: HttpRefusal, headers: Headers) -> None:
         """Answer with a failure; where an answer has begun, end it so that the client sees it is cut."""
         if self._started:
             raise ConnectionAbortedError
+        if not self._speaks_rpc:
+            await problems.send(self, refusal, self.id, headers)
+            return
         error = {"code": refusal.status, "message": refusal.message, "data": {"requestId": self.id}}
         body = codec.encode({"jsonrpc": "2.0", "error": error})
         await http.send_json(self, refusal.status, body, headers)

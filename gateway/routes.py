@@ -1,14 +1,42 @@
-"""The paths that are served, by name: what metrics may be labelled with. A caller's path never becomes a label."""
+"""The paths that are served, by name: what metrics and spans are labelled with. A caller's path never becomes one."""
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 MCP: Final = "/mcp"
 #: Asked by load balancers, kubelets and scrapers, who use whatever address they have and show no token.
 PROBES: Final = frozenset({"/livez", "/readyz", "/metrics"})
-ROUTES: Final = frozenset({MCP, *PROBES})
+#: The administrative interface: everything below it needs the scope admin.
+ADMIN: Final = "/admin/v1"
+OPENAPI: Final = f"{ADMIN}/openapi.json"
+TOKENS: Final = f"{ADMIN}/tokens"
+TOKEN: Final = f"{TOKENS}/{{id}}"
+REVOKE_TOKEN: Final = f"{TOKEN}/revoke"
+
+_TEMPLATES: Final = (TOKEN, REVOKE_TOKEN)
+ROUTES: Final = frozenset({MCP, *PROBES, OPENAPI, TOKENS, *_TEMPLATES})
 #: Results of judging a credential.
 RESULTS: Final = ("anonymous", "token", "refused", "unavailable")
 #: Stands for every other path.
 OTHER: Final = "other"
+
+
+def _pattern(template: str) -> re.Pattern[str]:
+    return re.compile("[^/]+".join(map(re.escape, re.split(r"\{\w+\}", template))))
+
+
+_PATTERNS: Final = tuple((_pattern(template), template) for template in _TEMPLATES)
+
+
+def label(path: str) -> str:
+    """The route that serves the path, as its template."""
+    if path in ROUTES:
+        return path
+    return next((template for pattern, template in _PATTERNS if pattern.fullmatch(path)), OTHER)
+
+
+def is_admin(path: str) -> bool:
+    """Whether the path belongs to the administrative interface, of whatever version, served or not."""
+    return path.startswith("/admin/")

@@ -111,6 +111,7 @@ class Settings(BaseSettings):
     allowed_hosts: _Words = Field(
         (), description="Host names that requests may name, besides loopback, separated by commas; * allows all."
     )
+    admin_body_bytes: int = Field(64 * 1024, ge=1, description="Largest request body of the administrative interface.")
     session_idle_seconds: int = Field(30 * _DAY, ge=1, description="A session ends this long after its last use.")
     sessions_per_principal: int = Field(1000, ge=1, description="Beyond it the principal's idlest session ends.")
     drain_seconds: float = Field(25.0, ge=0, description="How long running calls may take to finish at shutdown.")

@@ -12,7 +12,7 @@ import os
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gateway import token_output as output
@@ -20,11 +20,11 @@ from gateway.token_output import say
 
 if TYPE_CHECKING:
     from auth.ports import Also, Obstacle, Page
-    from auth.scopes import NotScopes, Scopes
     from auth.tokens import Issued, PrincipalRecord
     from gateway.settings import Settings
     from gateway.store.principals import SqlPrincipals
     from gateway.store.tokens import SqlTokens
+    from mcp.recording import Circumstances
 
 T = TypeVar("T")
 
@@ -102,27 +102,25 @@ def _principal_commands(actions: argparse._SubParsersAction[Any]) -> None:
 
 
 def _local(text: str) -> str:
-    from auth.tokens import is_local_principal
+    from gateway.issuing import principal_fault
 
-    if is_local_principal(text):
+    if (why := principal_fault(text)) is None:
         return text
-    raise argparse.ArgumentTypeError(
-        f"{text!r} is no local principal: write local: and a name of up to 64 letters, digits and . _ -"
-    )
+    raise argparse.ArgumentTypeError(f"{text!r} {why}")
 
 
 def _name(text: str) -> str:
-    from auth.tokens import MOST_NAME, is_name
+    from gateway.issuing import name_fault
 
-    if is_name(text):
+    if (why := name_fault(text)) is None:
         return text
-    raise argparse.ArgumentTypeError(f"a name is one line of up to {MOST_NAME} printable characters")
+    raise argparse.ArgumentTypeError(why)
 
 
 def _days(text: str) -> int:
-    from auth.tokens import LONGEST_LIFETIME
+    from gateway.issuing import MOST_DAYS
 
-    return _number(text, 1, LONGEST_LIFETIME.days)
+    return _number(text, 1, MOST_DAYS)
 
 
 def _overlap(text: str) -> int:
@@ -136,39 +134,33 @@ def _number(text: str, least: int, most: int) -> int:
 
 
 def _create(options: argparse.Namespace) -> int:
-    from auth.scopes import NotScopes, parse
-    from auth.tokens import DEFAULT_SCOPES, ISSUE_BYTES, Kind, issue
+    from auth.scopes import NotScopes
+    from auth.tokens import Kind
+    from gateway.issuing import Wanted, issued, scopes_for, utc_now
 
     kind = Kind(options.kind)
-    scopes: Scopes | NotScopes = DEFAULT_SCOPES[kind] if options.scope is None else parse(options.scope)
+    scopes = scopes_for(kind, options.scope)
     if isinstance(scopes, NotScopes):
         say(scopes.why)
         return _USAGE_ERROR
-    issued = issue(
-        kind,
-        options.principal,
-        scopes,
-        name=options.name,
-        lifetime=None if options.never_expires else timedelta(days=options.expires_days),
-        by=BY,
-        now=_now(),
-        entropy=secrets.token_bytes(ISSUE_BYTES),
-    )
-    return _with_stores(lambda stores: _keep(stores, issued))
+    lifetime = None if options.never_expires else timedelta(days=options.expires_days)
+    wanted = Wanted(kind, options.principal, scopes, options.name, lifetime)
+    new = issued(wanted, by=BY, now=utc_now())
+    return _with_stores(lambda stores: _keep(stores, new))
 
 
-async def _keep(stores: _Stores, issued: Issued) -> int:
-    record = issued.record
+async def _keep(stores: _Stores, new: Issued) -> int:
+    from gateway import issuing
+
+    record = new.record
     is_first = not await stores.tokens.ever_any()
     is_known = await stores.principals.get(record.principal) is not None
-    obstacle = await stores.tokens.create(
-        record, issued.minted.sha256, make_principal=True, also=_audited("token.create", record.id)
-    )
+    obstacle = await issuing.keep(stores.tokens, new, _by())
     if obstacle is not None:
         return _refused(obstacle, record.principal)
     if not is_known:
         say(f"Made the principal {record.principal}.")
-    output.show_secret(issued)
+    output.show_secret(new)
     if is_first:
         say("This is the first token: anonymous access is closed from now on, and every caller over HTTP needs one.")
     return _DONE
@@ -179,18 +171,23 @@ def _list(options: argparse.Namespace) -> int:
 
 
 async def _list_tokens(stores: _Stores, principal: str | None, *, as_json: bool) -> int:
+    from auth.tokens import judge
+    from gateway.issuing import owners, token_fields, utc_now
+
     found = await _all(lambda after: stores.tokens.list(principal=principal, after=after, limit=_PAGE))
-    owners = {id: await stores.principals.get(id) for id in {token.principal for token in found}}
-    now = _now()
-    rows = [output.token_fields(token, owners[token.principal], now) for token in found]
+    owned_by = await owners(stores.principals, found)
+    now = utc_now()
+    rows = [token_fields(token, judge(token, owned_by[token.principal], now)) for token in found]
     output.show(rows, output.TOKEN_COLUMNS, as_json=as_json, nothing="There are no tokens.")
     return _DONE
 
 
 def _revoke(options: argparse.Namespace) -> int:
+    from gateway import issuing
+
     async def revoke(stores: _Stores) -> int:
-        now = _now()
-        token = await stores.tokens.revoke(options.id, at=now, by=BY, also=_audited("token.revoke", options.id))
+        now = issuing.utc_now()
+        token = await issuing.revoke(stores.tokens, options.id, _by(), now)
         if token is None:
             return _refused_unknown_token(options.id)
         when = "is revoked" if token.revoked == now else f"was revoked before, {output.moment(token.revoked)}"
@@ -206,18 +203,19 @@ def _rotate(options: argparse.Namespace) -> int:
 
 async def _replace(stores: _Stores, id: str, overlap: timedelta) -> int:
     from auth.tokens import ISSUE_BYTES, succeed
+    from gateway.issuing import utc_now
 
     old = await stores.tokens.get(id)
     if old is None:
         return _refused_unknown_token(id)
-    now = _now()
-    issued = succeed(old, by=BY, now=now, entropy=secrets.token_bytes(ISSUE_BYTES))
+    now = utc_now()
+    new = succeed(old, by=BY, now=now, entropy=secrets.token_bytes(ISSUE_BYTES))
     obstacle = await stores.tokens.rotate(
-        id, issued.record, issued.minted.sha256, ends=now + overlap, also=_audited("token.rotate", id)
+        id, new.record, new.minted.sha256, ends=now + overlap, also=_audited("token.rotate", id)
     )
     if obstacle is not None:
         return _refused(obstacle, id)
-    output.show_secret(issued)
+    output.show_secret(new)
     say(f"Token {id} ends {output.moment(now + overlap)}." if overlap else f"Token {id} is revoked.")
     return _DONE
 
@@ -225,9 +223,10 @@ async def _replace(stores: _Stores, id: str, overlap: timedelta) -> int:
 def _create_principal(options: argparse.Namespace) -> int:
     async def create(stores: _Stores) -> int:
         from auth.tokens import PrincipalRecord
+        from gateway.issuing import utc_now
 
         if await stores.principals.create(
-            PrincipalRecord(options.id, _now(), BY), also=_audited("principal.create", options.id)
+            PrincipalRecord(options.id, utc_now(), BY), also=_audited("principal.create", options.id)
         ):
             say(f"Made the principal {options.id}.")
             return _DONE
@@ -249,10 +248,12 @@ def _list_principals(options: argparse.Namespace) -> int:
 
 def _disable(options: argparse.Namespace) -> int:
     async def disable(stores: _Stores) -> int:
+        from gateway.issuing import utc_now
+
         return _changed(
             options.id,
             await stores.principals.disable(
-                options.id, at=_now(), by=BY, also=_audited("principal.disable", options.id)
+                options.id, at=utc_now(), by=BY, also=_audited("principal.disable", options.id)
             ),
         )
 
@@ -287,12 +288,16 @@ def _refused_unknown_token(id: str) -> int:
 
 
 def _audited(action: str, what: str) -> Also:
-    """Appends the row that tells of a change to the audit log, in the transaction of the change."""
-    from gateway.store.audit import insert
-    from telemetry.audit import AuditRecord, Decision
+    from gateway.issuing import audited
 
-    row = AuditRecord(secrets.token_hex(8), BY, action, what, Decision.ALLOWED.value)
-    return lambda connection: insert(connection, row)
+    return audited(action, what, _by())
+
+
+def _by() -> Circumstances:
+    """Who makes the changes of this command, and what ties their rows together."""
+    from mcp.recording import Circumstances
+
+    return Circumstances(BY, token=None, request_id=secrets.token_hex(8), address=None, trace_id=None)
 
 
 async def _all(page: Callable[[str | None], Awaitable[Page[T]]]) -> list[T]:
@@ -332,7 +337,3 @@ async def _opened(settings: Settings, work: Callable[[_Stores], Awaitable[int]])
         return await work(_Stores(SqlTokens(database, record), SqlPrincipals(database, record)))
     finally:
         await database.close()
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from auth.tokens import Issued, PrincipalRecord, TokenRecord
+    from auth.tokens import Issued, PrincipalRecord
 
 Fields = Mapping[str, Any]
 
@@ -32,28 +32,6 @@ def show_secret(issued: Issued) -> None:
     end = "never expires" if record.expires is None else f"expires {moment(record.expires)}"
     say(f"Token {record.id} for {record.principal}, {scopes.text(record.scopes)}, {end}. It is shown only now:")
     print(issued.minted.secret, flush=True)  # noqa: T201 - what the command is for
-
-
-def token_fields(token: TokenRecord, principal: PrincipalRecord | None, now: datetime) -> Fields:
-    """Everything about a token, as data. `token` is its beginning and end, never the secret."""
-    from auth.tokens import Valid, judge
-
-    verdict = judge(token, principal, now)
-    return {
-        "id": token.id,
-        "kind": token.kind.value,
-        "principal": token.principal,
-        "name": token.name,
-        "token": f"{token.prefix}...{token.last4}",
-        "scopes": sorted(token.scopes),
-        "state": "valid" if isinstance(verdict, Valid) else verdict.reason.name.lower(),
-        "created": token.created,
-        "created_by": token.created_by,
-        "expires": token.expires,
-        "last_used": token.last_used,
-        "revoked": token.revoked,
-        "revoked_by": token.revoked_by,
-    }
 
 
 def principal_fields(principal: PrincipalRecord) -> Fields:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from mcp.accept import is_json
 from mcp.protocol import codec
 from mcp.protocol.errors import HttpRefusal
 from mcp.protocol.wire import RequestId
@@ -62,6 +63,16 @@ async def read_body(receive: Receive, *, most: int, seconds: float) -> bytes | H
                     return b"".join(chunks)
     except TimeoutError:
         return HttpRefusal.BODY_TIMEOUT
+
+
+async def read_json_body(scope: Scope, receive: Receive, *, most: int, seconds: float) -> bytes | HttpRefusal | None:
+    """The same, of a body that its headers call JSON as it is sent, and no longer than that."""
+    if not is_json(only_header(scope, b"content-type")) or header_values(scope, b"content-encoding"):
+        return HttpRefusal.MEDIA_TYPE
+    length = only_header(scope, b"content-length")
+    if length is not None and length.isdigit() and int(length) > most:
+        return HttpRefusal.BODY_TOO_LARGE
+    return await read_body(receive, most=most, seconds=seconds)
 
 
 async def send_json(send: Send, status: int, body: bytes, extra: Headers = ()) -> None:

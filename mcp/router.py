@@ -26,7 +26,7 @@ from auth import scopes
 from auth.caller import Caller
 from auth.ports import StoreAway
 from mcp import http
-from mcp.accept import Form, accepted, is_json
+from mcp.accept import Form, accepted
 from mcp.announcing import Announcer
 from mcp.answering import AGAIN, Answering
 from mcp.calls import Connection
@@ -170,12 +170,7 @@ class Router:
     async def _payload(self, scope: Scope, receive: Receive, form: Form) -> Payload | HttpRefusal | None:
         if form is Form.NONE:
             return HttpRefusal.NOT_ACCEPTABLE
-        if not is_json(http.only_header(scope, b"content-type")) or http.header_values(scope, b"content-encoding"):
-            return HttpRefusal.MEDIA_TYPE
-        length = http.only_header(scope, b"content-length")
-        if length is not None and length.isdigit() and int(length) > self.limits.body_bytes:
-            return HttpRefusal.BODY_TOO_LARGE
-        body = await http.read_body(receive, most=self.limits.body_bytes, seconds=self.limits.body_seconds)
+        body = await http.read_json_body(scope, receive, most=self.limits.body_bytes, seconds=self.limits.body_seconds)
         if not isinstance(body, bytes):
             return body
         return parse(body) if len(body) <= _PARSE_INLINE_BYTES else await asyncio.to_thread(parse, body)

@@ -148,7 +148,8 @@ def prepare(url: URL, patience: float) -> None:
 
 def unavailable(url: URL, words: str, kind: type[StoreUnavailable] = StoreUnavailable) -> StoreUnavailable:
     """The failure of the database at that URL, from words that end the sentence and name nothing of the URL."""
-    return kind(f"The database {name_of(url)} {words}.", public=f"The database {words}.")
+    ending = words if words.endswith("?") else f"{words}."
+    return kind(f"The database {name_of(url)} {ending}", public=f"The database {ending}")
 
 
 def name_of(url: URL) -> str:

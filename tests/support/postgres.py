@@ -84,11 +84,14 @@ class Postgres:
 
 
 @contextmanager
-def running() -> Iterator[Postgres]:
-    """A server that is ready, and has ended when the block is left. Fails with what to do when there is none."""
+def running(port: int | None = None) -> Iterator[Postgres]:
+    """A server that is ready, and has ended when the block is left. Fails with what to do when there is none.
+
+    It listens on `port`, on a free one without.
+    """
     with folder() as home, _programs() as programs:
         _initialize(programs, home)
-        server = _started(programs, home)
+        server = _started(programs, home, port)
         try:
             yield server
         finally:
@@ -188,10 +191,10 @@ def _initialize(programs: Path, home: Path) -> None:
     assert ended.returncode == 0, f"initdb failed:\n{ended.stdout}{ended.stderr}"
 
 
-def _started(programs: Path, home: Path) -> Postgres:
-    """Start on a free port. Another program may take it between the look and the start, so three are tried."""
+def _started(programs: Path, home: Path, wanted: int | None) -> Postgres:
+    """Start, on a free port if none is wanted. Another program may take it before the start, so three are tried."""
     for _ in range(3):
-        port = _free_port()
+        port = wanted or free_port()
         server = Postgres(port, _launched(programs, home, port))
         if _answers(server):
             return server
@@ -213,7 +216,8 @@ def _launched(programs: Path, home: Path, port: int) -> subprocess.Popen[bytes]:
         )
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nothing listens on, as far as one can tell."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

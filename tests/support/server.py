@@ -44,7 +44,12 @@ class Server:
         return (self.home / "stderr").read_text("utf-8", errors="replace")
 
     def start(self) -> None:
-        """Start, on the port of its earlier life if it had one, and wait until it listens."""
+        """Start, on the port of its earlier life if it had one, and wait until it says that it serves."""
+        self.launch()
+        self.url = self._announced()
+
+    def launch(self) -> None:
+        """Start, and wait for nothing: the port that it will listen on has to be known."""
         environment = {
             **self.launcher.env,
             "HOME": str(self.home),
@@ -62,13 +67,12 @@ class Server:
                 stdout=subprocess.PIPE,
                 stderr=stderr,
             )
-        self.url = self._announced()
 
     def kill9(self) -> None:
         """End it as a crash would."""
         process = self._running()
         process.kill()
-        self._ended(process, _STOP_SECONDS)
+        self.ended(_STOP_SECONDS)
 
     def restart(self) -> None:
         """Start it again on the same port and data."""
@@ -82,7 +86,7 @@ class Server:
         process = self.process
         process.send_signal(signal.SIGTERM)
         try:
-            code = self._ended(process, _STOP_SECONDS)
+            code = self.ended(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill9()
             raise AssertionError(f"The server did not end within {_STOP_SECONDS} s:\n{self.said}") from None
@@ -92,7 +96,9 @@ class Server:
         assert self.process is not None, "the server does not run"
         return self.process
 
-    def _ended(self, process: subprocess.Popen[bytes], seconds: float) -> int:
+    def ended(self, seconds: float) -> int:
+        """Its exit status, once it has ended within that time."""
+        process = self._running()
         code = process.wait(seconds)
         assert process.stdout is not None
         process.stdout.close()

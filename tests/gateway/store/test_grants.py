@@ -355,13 +355,13 @@ async def test_the_database_refuses_a_reach_that_is_none(database, session, harn
 async def test_what_covers_a_call_is_asked_in_one_statement_along_indexes(database):
     with statements_of(database) as seen:
         await SqlGrants(database).covering(ALICE, "s", CODE, NOON)
-    [(statement, parameters)] = seen
+    [asked] = seen
 
     def explain(connection):
         if connection.dialect.name == "sqlite":
-            return connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
+            return connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {asked.text}", asked.parameters).all()
         connection.exec_driver_sql("SET enable_seqscan = off")
-        return connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).all()
+        return connection.exec_driver_sql(f"EXPLAIN {asked.text}", asked.parameters).all()
 
     plan = str(await database.read(explain))
     assert all(index in plan for index in ("ix_grant_principal_harness_expires_at", "ix_grant_session"))

@@ -1,0 +1,52 @@
+"""What every resource shares in its models: strictness, the problem, the bounds of a list. Knows no resource."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+MOST_ITEMS: Final = 200
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("must be one line of printable characters")
+    return text
+
+
+#: One line of a client's words, to be looked up or compared and never kept.
+Words = Annotated[str, Field(max_length=512), AfterValidator(_printable)]
+
+
+class Input(BaseModel):
+    """What a client sends: a field that is not known is a fault."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Listing(Input):
+    """How much of a list is asked for."""
+
+    limit: int = Field(50, ge=1, le=MOST_ITEMS, description="How many items the page has at most.")
+    after: Words | None = Field(None, description="Where the page before ended: its `after`.")
+
+
+class Fault(BaseModel):
+    """One thing that is wrong with an input."""
+
+    pointer: str | None = Field(None, description="Where in the body, as a JSON Pointer (RFC 6901).")
+    parameter: str | None = Field(None, description="Which parameter of the query or the path.")
+    detail: str = Field(description="What to do about it.")
+
+
+class Problem(BaseModel):
+    """A refusal, by RFC 9457."""
+
+    type: str = Field(description="Always `about:blank`: the status says what kind of problem it is.")
+    title: str = Field(description="The status in words.")
+    status: int = Field(description="The status.")
+    detail: str = Field(description="A sentence for a person, which says what to do.")
+    code: str = Field(description="A word for a program, which tells the problems of one status apart.")
+    request_id: str = Field(description="The same as in the header `X-Request-Id`, the server's log and the audit log.")
+    errors: list[Fault] | None = Field(None, description="What is wrong with the input, with the status 422.")
