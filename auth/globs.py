@@ -158,7 +158,7 @@ def _exact(glob: str) -> Parts:
 
 @lru_cache(maxsize=4096)
 def _folded(glob: str) -> Parts:
-    return _compile(_fold(glob if glob.endswith("**") else glob + "/**"))
+    return _compile(_fold(glob if f"/{glob}".endswith("/**") else glob + "/**"))
 
 
 def _compile(glob: str) -> Parts:

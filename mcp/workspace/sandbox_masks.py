@@ -121,7 +121,7 @@ def _wider(glob: str) -> tuple[str, ...]:
     """
     plain = _CLASS.sub("?", glob)
     loose = _UNLIKE.sub("*", plain)
-    return (loose,) if loose.endswith("**") else (loose, f"{loose}/**")
+    return (loose,) if f"/{loose}".endswith("/**") else (loose, f"{loose}/**")
 
 
 #: Names beyond ASCII, which rules may match in another case or composition than ripgrep sees: all are looked at.

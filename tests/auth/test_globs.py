@@ -56,6 +56,7 @@ def test_names(pattern, path, named):
         pytest.param("src", "src/a/b", True, id="a folder covers what is in it"),
         pytest.param("src", "x/src/a/b", True, id="at any depth"),
         pytest.param("src/*", "src/a/b", True, id="a pattern of folders too"),
+        pytest.param("secret**", "secrets/k", True, id="also of one whose pattern ends in stars"),
         pytest.param("a/b", "a", False, id="but not what is above it"),
         pytest.param("README.md", "Readme.MD", True, id="case does not count"),
         pytest.param("straße", "STRASSE", True, id="in any script"),

@@ -55,6 +55,7 @@ FILES = [
         pytest.param(("secrets/**",), Masks(hidden=("secrets",)), id="a folder is one mask"),
         pytest.param(("secrets",), Masks(hidden=("secrets",)), id="a folder's name covers what is in it"),
         pytest.param(("**/secrets",), Masks(hidden=("secrets", "src/secrets")), id="at any depth"),
+        pytest.param(("**/secr**",), Masks(hidden=("secrets", "src/secrets")), id="with stars at the end of a name"),
         pytest.param(
             ("**/*.key",), Masks(hidden=(".hidden/y.key", "b.key", "src/b.KEY")), id="case and dots do not matter"
         ),
