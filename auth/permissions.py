@@ -8,6 +8,7 @@ one subject and beats no denial. It knows no file system: paths come in resolved
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -59,6 +60,7 @@ __all__ = [
     "Rule",
     "bound_tools",
     "decide_command",
+    "decide_exposing",
     "decide_found",
     "decide_path",
     "decide_tool",
@@ -193,6 +195,21 @@ def decide_command(policy: Policy, tool: str, command: str) -> Decision:
     return by_rules(Call(policy, tool, command, lambda rule: commands.denies(rule.match, found), unnamed, unclear))
 
 
+def decide_exposing(policy: Policy, tool: str, command: str, paths: Iterable[str] | None) -> Allow | Ask:
+    """Whether a command may run that these paths are not hidden from, None for no matter which: it could read them.
+
+    What may be read only with a yes is asked about here. Denials are no matter of it: `denied_globs` has them.
+    """
+    rules = [rule for rule in policy.rules if rule.effect is Effect.ASK and _is_masked_for(rule, Need.READ)]
+    exposed = None if paths is None else tuple(paths)
+    met = [rule for rule in rules if exposed is None or any(globs.covers(rule.match, path) for path in exposed)]
+    if not met or (tool, command) in policy.granted:
+        return Allow()
+    first = min(met, key=lambda rule: (rule.match, rule.layer))
+    reason = f"a rule asks about {first.match}, which nothing hides from commands here"
+    return Ask(reason, first.layer, policy.mode, command)
+
+
 def denied_globs(policy: Policy, need: Need) -> tuple[str, ...]:
     """What may not be read or written as globs, built-in rules included, for a sandbox to mask.
 
@@ -201,7 +218,7 @@ def denied_globs(policy: Policy, need: Need) -> tuple[str, ...]:
     `**/` stands for any depth. A folder that matches is denied with all that is in it, and case does not matter.
     """
     built_in = _BUILT_IN[need].globs if need in _BUILT_IN else ()
-    rules = [rule for rule in policy.rules if _is_masked(rule) and rule.tool in _NAMES_OF_NEED[need]]
+    rules = [rule for rule in policy.rules if _is_masked_for(rule, need)]
     named = [glob for rule in rules for glob in globs.rooted(rule.match) or ("**",)]
     return tuple(dict.fromkeys([*built_in, *sorted(named)]))
 
@@ -214,7 +231,9 @@ def _path_call(policy: Policy, tool: str, path: str) -> Call:
     return Call(policy, tool, path, lambda rule: globs.covers(rule.match, path), unnamed)
 
 
-def _is_masked(rule: Rule) -> bool:
+def _is_masked_for(rule: Rule, need: Need) -> bool:
+    if rule.tool not in _NAMES_OF_NEED[need]:
+        return False
     return rule.effect is Effect.DENY or (rule.effect is Effect.ASK and not is_general(rule))
 
 

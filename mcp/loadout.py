@@ -37,11 +37,13 @@ _STEPS: Final = {
         "has with the same content. The workspace's .git/config and .git/hooks are read-only to them."
     ),
     SandboxStep.LANDLOCK: (
-        "Commands are confined; paths that rules deny or ask about inside the workspace are not hidden from them."
+        "Commands are confined; paths that rules deny inside the workspace are not hidden from them. Where a rule asks "
+        "about reading, every command needs a yes."
     ),
     SandboxStep.UNSANDBOXED: (
         "Commands are not confined: they reach whatever the server's user reaches, the network too, whatever the mode "
-        "and the rules on paths say. In the mode read_only they are refused."
+        "and the rules on paths say. In the mode read_only they are refused. Where a rule asks about reading, every "
+        "command needs a yes."
     ),
     SandboxStep.UNAVAILABLE: "Commands cannot be run.",
 }

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from auth.permissions import Ask, Deny, Mode, Need, Policy, decide_command, denied_globs
+from auth.permissions import Allow, Ask, Deny, Mode, Need, Policy, decide_command, decide_exposing, denied_globs
 from mcp.faults import Fault
 from mcp.limits import Limits
 from mcp.protocol.content import Text, ToolResult
@@ -103,10 +103,13 @@ async def run(ctx: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         return failed(fault, NAME)
     if isinstance(decision, Ask):
         return refusal_result(NAME, decision)
-    masks = await asyncio.to_thread(_masks, ctx) if ctx.shell.masks else Masks()
-    if isinstance(masks, Fault):
-        return failed(masks, NAME)
-    masks = await without_tracked(ctx.shell, ctx.workspace.root, masks, ctx.principal)
+    found = await asyncio.to_thread(_masks, ctx) if ctx.shell.masks else Masks()
+    if isinstance(found, Fault):
+        return failed(found, NAME)
+    masks = await without_tracked(ctx.shell, ctx.workspace.root, found, ctx.principal)
+    exposed = set(found.hidden).difference(masks.hidden) if ctx.shell.masks else None
+    if not isinstance(decision := decide_exposing(ctx.policy, NAME, script, exposed), Allow):
+        return refusal_result(NAME, decision)
     command = Command(
         argv=("bash", "-c", script),
         root=ctx.workspace.root,

@@ -19,6 +19,7 @@ from auth.permissions import (
     Mode,
     Need,
     bound_tools,
+    decide_exposing,
     decide_found,
     decide_tool,
     decide_whole,
@@ -216,6 +217,24 @@ def test_what_a_rule_names_and_asks_about_is_masked_and_everything_is_not():
 def test_a_yes_unmasks_nothing(policy, path):
     for need in Need:
         assert denied_globs(granted_policy(policy, "read", path), need) == denied_globs(policy, need)
+
+
+@pytest.mark.parametrize(
+    ("rules", "paths", "expected"),
+    [
+        pytest.param([ask("read", "s/")], ["a", "s/k"], Ask, id="a path that a rule names"),
+        pytest.param([ask("read", "s/")], ["a"], Allow, id="another path"),
+        pytest.param([ask("read", "s/")], [], Allow, id="no path"),
+        pytest.param([ask("read", "s/")], None, Ask, id="any path"),
+        pytest.param([ask("*", "s/")], None, Ask, id="on every tool"),
+        pytest.param([ask("write", "s/"), deny("read", "s/")], None, Allow, id="what is not asked about"),
+        pytest.param([ask("read", "**")], None, Allow, id="what every command is asked about anyway"),
+    ],
+)
+def test_a_command_is_asked_about_that_could_read_what_needs_a_yes(rules, paths, expected):
+    asking = policy(Mode.FULL, *rules)
+    assert type(decide_exposing(asking, "bash", "ls", paths)) is expected
+    assert decide_exposing(granted_policy(asking, "bash", "ls"), "bash", "ls", paths) == Allow()
 
 
 def test_to_ask_about_all_reading_is_said_to_bind_commands():

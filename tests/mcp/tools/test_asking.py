@@ -187,6 +187,25 @@ async def test_a_path_to_ask_about_is_hidden_from_commands_whatever_was_granted(
     assert "[s/k is masked: commands cannot read, change or move it, since a rule asks about s/k." in text
 
 
+async def test_a_command_is_asked_about_where_git_shows_what_the_mask_would_hide(bench: Bench) -> None:
+    ctx = bench.context(rules=(ask("read", "s/"), allow("bash", "cat *"), allow("bash", "git *")))
+    await bench.run("git init -q && git add s/k")
+    result = await call(TOOLS["bash"], ctx, command="git show :s/k")
+    reason = "a rule asks about s/, which nothing hides from commands here"
+    assert ask_of(result) == Ask(reason, Layer.RULE, Mode.WORKSPACE_WRITE, "git show :s/k")
+    assert await said(TOOLS["bash"], granted(ctx, "bash", "cat s/k"), command="cat s/k") == "key"
+    assert ask_of(await call(TOOLS["bash"], granted(ctx, "bash", "cat s/k"), command="cat s/*")) is not None
+
+
+@pytest.mark.parametrize("step", [SandboxStep.LANDLOCK, SandboxStep.UNSANDBOXED])
+async def test_every_command_is_asked_about_where_nothing_can_be_hidden(bench: Bench, step: SandboxStep) -> None:
+    bare = Bench(shell(step), bench.root)
+    ctx = bare.context(rules=(ask("read", "s/"),))
+    assert ask_of(await call(TOOLS["bash"], ctx, command="ls")) is not None
+    assert await said(TOOLS["bash"], granted(ctx, "bash", "ls"), command="ls") == "s"
+    assert await said(TOOLS["bash"], bare.context(rules=(ask("write", "s/"),)), command="ls") == "s"
+
+
 async def test_a_path_whose_writing_is_asked_about_is_read_only_to_commands(bench: Bench) -> None:
     ctx = granted(bench.context(rules=(ask("write", "s/"),)), "write", "s/k")
     assert "Read-only file system" in await refused(TOOLS["bash"], ctx, command="echo x > s/k")
