@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from auth.permissions import (
+    Allow,
+    Ask,
     Cap,
     Deny,
     Effect,
@@ -88,6 +90,14 @@ def test_the_example_of_a_refusal_is_what_is_sent():
         "_meta": result.meta,
     }
     assert json.loads(block(PERMISSIONS, "json")) == sent
+
+
+def test_the_example_of_rules_that_ask_asks_where_it_says():
+    head = "id: a\ntitle: A\ndescription: D\ntools: [write, bash]\nmode: full\n"
+    policy = parse_harness(f"---\n{head}{block(PERMISSIONS, 'yaml')}---\nDo.\n".encode(), "a.md").policy()
+    written = [type(decide_path(policy, "write", Need.WRITE, path)) for path in ("src/a", "lib/a", ".git/a")]
+    ran = [type(decide_command(policy, "bash", line)) for line in ("git log", "git push x", "git push && rm x", "ls")]
+    assert (written, ran) == ([Allow, Ask, Deny], [Allow, Ask, Deny, Deny])
 
 
 @pytest.mark.parametrize("command", [line.split("#")[0].strip() for line in block(PERMISSIONS, "sh").splitlines()])
