@@ -12,8 +12,10 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, Select, and_, bindparam, case, insert, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
+from auth.changes import Change, Subject
 from gateway.store import values
-from gateway.store.engine import Database, executing
+from gateway.store.changes import record
+from gateway.store.engine import Database
 from gateway.store.tables import conversation as table
 from gateway.store.tables import entry
 from mcp.conversations import Conversation, ConversationPage, Entry
@@ -53,10 +55,15 @@ class SqlConversations:
         self._database = database
 
     async def start(self, conversation: Conversation) -> None:
-        """One statement."""
+        """One transaction."""
         row = _row(conversation)
+
+        def job(connection: Connection) -> None:
+            connection.execute(_INSERT, row)
+            record(connection, Change(Subject.CONVERSATIONS, conversation.principal))
+
         try:
-            await self._database.write(executing(_INSERT, row))
+            await self._database.write(job)
         except IntegrityError:
             raise ValueError("the conversation id is taken") from None
 
@@ -71,6 +78,7 @@ class SqlConversations:
                 raise LookupError("no such conversation")
             row = {"conversation": id, "seq": seq, "ts": moment, "kind": kind, "body": body}
             connection.execute(_INSERT_ENTRY, row)
+            record(connection, Change(Subject.CONVERSATION, id))
             return seq
 
         if not values.storable(id):

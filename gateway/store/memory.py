@@ -12,10 +12,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from auth.changes import Change, Subject
 from gateway.store import values
 from mcp.conversations import Conversation, ConversationPage, Entry
 from mcp.protocol.state import State
 from mcp.sessions import Session
+
+
+def to_nobody(_: Change) -> None:
+    """For changes that nobody waits for."""
 
 
 class MemorySessions:
@@ -29,10 +34,10 @@ class MemorySessions:
         """Have `hear` called with the id of each session that ends: what a foreign key does in a database."""
         self._watchers.append(hear)
 
-    def holds(self, id: str, principal: str) -> bool:
-        """Whether the principal has a session with that id."""
+    def holds(self, id: str, principal: str | None = None) -> bool:
+        """Whether there is a session with that id, and the principal's where one is given."""
         session = self._sessions.get(id)
-        return session is not None and session.principal == principal
+        return session is not None and principal in {None, session.principal}
 
     async def open(self, session: Session, *, most: int) -> tuple[str, ...]:
         """The ids in their order. Raises ValueError when the id is taken."""
@@ -110,9 +115,10 @@ class _Kept:
 
 
 class MemoryConversations:
-    """`ConversationStore` in a dictionary."""
+    """`ConversationStore` in a dictionary. `tell` hears of each change once it is made."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[Change], None] = to_nobody) -> None:
+        self._tell = tell
         self._kept: dict[str, _Kept] = {}
 
     async def start(self, conversation: Conversation) -> None:
@@ -123,6 +129,7 @@ class MemoryConversations:
         if c.id in self._kept:
             raise ValueError("the conversation id is taken")
         self._kept[c.id] = _Kept(started)
+        self._tell(Change(Subject.CONVERSATIONS, c.principal))
 
     async def append(self, id: str, ts: datetime, kind: str, body: Mapping[str, Any]) -> int:
         """`updated` moves forward, never back."""
@@ -132,6 +139,7 @@ class MemoryConversations:
             raise LookupError("no such conversation")
         kept.entries.append((moment, kind, values.dump(body)))
         kept.conversation = replace(kept.conversation, updated=max(kept.conversation.updated, moment))
+        self._tell(Change(Subject.CONVERSATION, id))
         return len(kept.entries)
 
     async def list(

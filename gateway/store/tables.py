@@ -137,6 +137,27 @@ grant: Final = Table(
     Index(None, "expires_at"),
 )
 
+#: A question that waits for a client's answer; the row goes once the answer is taken.
+question: Final = Table(
+    "question",
+    metadata,
+    Column("id", _id(), primary_key=True),
+    Column("session", _id(), ForeignKey(session.c.id, ondelete="CASCADE"), nullable=False),
+    Column("principal", _id(), nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("answer", Document),
+    Index(None, "session"),
+    Index(None, "created_at"),
+)
+
+#: What a session wants to hear of.
+subscription: Final = Table(
+    "subscription",
+    metadata,
+    Column("session", _id(), ForeignKey(session.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("uri", _id(), primary_key=True),
+)
+
 signing_key: Final = Table(
     "signing_key",
     metadata,
