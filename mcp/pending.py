@@ -121,7 +121,9 @@ class Pending:
         self._store = store
         self._most = most
         self._waiting: dict[str, Question] = {}
+        # Whose rows are in the store, and whose are on their way out.
         self._kept: set[str] = set()
+        self._closing: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def open(self, session: str, principal: str) -> Question | Fault:
@@ -151,6 +153,8 @@ class Pending:
         if (question := self._waiting.get(id)) is not None:
             own = (question.asked.session, question.asked.principal) == (session, principal)
             return own and question.settle(body)
+        if id in self._closing:
+            return False
         return self._store is not None and await self._store.answer(session, principal, id, body)
 
     def end(self, session: str) -> None:
@@ -201,6 +205,7 @@ class Pending:
         self._waiting.pop(question.id, None)
         if question.id in self._kept and self._store is not None:
             self._kept.discard(question.id)
+            self._closing.add(question.id)
             self._soon(self._remove(self._store, question.id))
 
     async def flush(self) -> None:
@@ -213,6 +218,8 @@ class Pending:
             await store.close(id)
         except StoreAway as error:
             _log.info("a question is left to be swept: %s", error)
+        finally:
+            self._closing.discard(id)
 
     def _soon(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -1,7 +1,7 @@
 """The in-memory twin of the open questions, beside the twin of the sessions. Never loads SQLAlchemy.
 
-It accepts and refuses exactly what the database does (`tests/gateway/store/test_question_contract.py`). One event loop uses it;
-no method awaits, so each is atomic in it.
+It accepts and refuses exactly what the database does (`tests/gateway/store/test_question_contract.py`). One event loop
+uses it; no method awaits, so each is atomic in it.
 """
 
 from __future__ import annotations

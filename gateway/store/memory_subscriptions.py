@@ -1,7 +1,7 @@
-"""The in-memory twin of what sessions subscribe to, for stdio and for tests. Never loads SQLAlchemy.
+"""The in-memory twin of what sessions subscribe to, beside the twin of the sessions. Never loads SQLAlchemy.
 
-It accepts and refuses exactly what the database does (`tests/gateway/store/test_subscription_contract.py`). One event loop uses
-it; no method awaits, so each is atomic in it.
+It accepts and refuses exactly what the database does (`tests/gateway/store/test_subscription_contract.py`). One event
+loop uses it; no method awaits, so each is atomic in it.
 """
 
 from __future__ import annotations
@@ -14,17 +14,13 @@ from mcp.subscriptions import can_be_kept
 
 
 class MemorySubscriptions:
-    """`SubscriptionStore` in a dictionary. `tell` hears of each change once it is made.
+    """`SubscriptionStore` in a dictionary. `tell` hears of each change once it is made."""
 
-    Without `sessions` there is one connection, which is no session and lives as long as this (stdio).
-    """
-
-    def __init__(self, sessions: MemorySessions | None = None, tell: Callable[[Change], None] = to_nobody) -> None:
+    def __init__(self, sessions: MemorySessions, tell: Callable[[Change], None] = to_nobody) -> None:
         self._sessions = sessions
         self._tell = tell
         self._kept: dict[str, set[str]] = {}
-        if sessions is not None:
-            sessions.watch(self._end_with)
+        sessions.watch(self._end_with)
 
     async def add(self, session: str, uri: str, *, most: int) -> bool:
         """What is there already counts as kept."""
@@ -33,7 +29,7 @@ class MemorySubscriptions:
         kept = self._kept.get(session, set())
         if uri in kept:
             return True
-        if len(kept) >= most or (self._sessions is not None and not self._sessions.holds(session)):
+        if len(kept) >= most or not self._sessions.holds(session):
             return False
         self._kept.setdefault(session, set()).add(uri)
         self._tell(Change(Subject.SUBSCRIPTION, session))

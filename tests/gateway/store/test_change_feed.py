@@ -13,10 +13,12 @@ from sqlalchemy import select
 
 from auth.changes import Change, Subject
 from gateway.store.changes import StoreChanges, record
+from gateway.store.conversations import SqlConversations
 from gateway.store.engine import open_database
 from gateway.store.migrate import migrate
 from gateway.store.sessions import SqlSessions
 from gateway.store.tables import change as table
+from mcp.conversations import Conversation
 from mcp.protocol.state import State
 from mcp.sessions import Session
 
@@ -209,6 +211,21 @@ async def test_sessions_that_end_are_heard_and_those_that_expire_are_not(feed, d
     await write(database, token("last"))
     await ears.until(token("last"))
     assert ears.heard == [Change(Subject.SESSION, "a"), Change(Subject.SESSION, "b"), token("last")]
+
+
+async def test_conversations_that_begin_and_go_on_are_heard_and_refused_ones_are_not(feed, database):
+    """The one by the id of their principal, whose list they change, the other by their own."""
+    ears, conversations = Ears(feed), SqlConversations(database)
+    begun = Conversation("c", "local:alice", "h", "t", None, NOON, NOON)
+    await conversations.start(begun)
+    await conversations.append("c", NOON, "user", {})
+    for refused in (conversations.start(begun), conversations.append("c", NOON, "user", {"n": float("nan")})):
+        with pytest.raises(ValueError, match=r"taken|JSON"):
+            await refused
+    await write(database, token("last"))
+    await ears.until(token("last"))
+    heard = [Change(Subject.CONVERSATIONS, "local:alice"), Change(Subject.CONVERSATION, "c"), token("last")]
+    assert ears.heard == heard
 
 
 # What only PostgreSQL can do.

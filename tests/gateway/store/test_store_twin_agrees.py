@@ -17,10 +17,15 @@ from gateway.store.engine import open_database
 from gateway.store.grants import SqlGrants
 from gateway.store.memory import MemoryConversations, MemorySessions
 from gateway.store.memory_grants import MemoryGrants
+from gateway.store.memory_questions import MemoryQuestions
+from gateway.store.memory_subscriptions import MemorySubscriptions
+from gateway.store.questions import SqlQuestions
 from gateway.store.sessions import SqlSessions
+from gateway.store.subscriptions import SqlSubscriptions
 from gateway.store.tables import metadata
 from mcp.conversations import Conversation
 from mcp.grants import Grant, OfHarness, OfSession
+from mcp.pending import Asked
 from mcp.protocol.revisions import Revision
 from mcp.protocol.state import LogLevel, State
 from mcp.sessions import Session
@@ -60,6 +65,7 @@ GRANTS = st.builds(
     subject=st.text(max_size=1) | st.just("x" * 5000),
     created=MOMENTS,
 )
+QUESTIONS = st.builds(Asked, id=IDS, session=IDS, principal=PRINCIPALS, created=MOMENTS)
 
 
 async def outcome(call):
@@ -82,6 +88,8 @@ class Pair(RuleBasedStateMachine):
         self.sessions = MemorySessions(), SqlSessions(self.database)
         self.conversations = MemoryConversations(), SqlConversations(self.database)
         self.grants = MemoryGrants(self.sessions[0]), SqlGrants(self.database)
+        self.questions = MemoryQuestions(self.sessions[0]), SqlQuestions(self.database)
+        self.subscriptions = MemorySubscriptions(self.sessions[0]), SqlSubscriptions(self.database)
         self.after = None
 
     def teardown(self):
@@ -159,6 +167,31 @@ class Pair(RuleBasedStateMachine):
     @rule(now=MOMENTS)
     def sweep_grants(self, now):
         self.agree(self.grants, "sweep", now)
+
+    @rule(asked=QUESTIONS, most=st.sampled_from([1, 9, 9]))
+    def ask(self, asked, most):
+        self.agree(self.questions, "ask", asked, most=most)
+
+    @rule(session=IDS, principal=PRINCIPALS, id=IDS, body=JSON)
+    def answer(self, session, principal, id, body):
+        self.agree(self.questions, "answer", session, principal, id, body)
+
+    @rule(method=st.sampled_from(["take", "close"]), id=IDS)
+    def finish_question(self, method, id):
+        self.agree(self.questions, method, id)
+
+    @rule(before=MOMENTS)
+    def sweep_questions(self, before):
+        self.agree(self.questions, "sweep", before)
+
+    @rule(session=IDS, uri=IDS, most=st.sampled_from([1, 9, 9]))
+    def subscribe(self, session, uri, most):
+        self.agree(self.subscriptions, "add", session, uri, most=most)
+
+    @rule(session=IDS, uri=IDS)
+    def unsubscribe(self, session, uri):
+        self.agree(self.subscriptions, "remove", session, uri)
+        self.agree(self.subscriptions, "of", session)
 
     @invariant()
     def as_many(self):
