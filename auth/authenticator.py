@@ -180,7 +180,7 @@ class Authenticator:
         keep = not stale and self._feed.sequence == sequence
         match verdict:
             case Valid(token, until):
-                caller = Caller(token.principal, Transport.HTTP, token.id, token.scopes)
+                caller = Caller(token.principal, Transport.HTTP, token.id, token.scopes, until)
                 self._door.learn(now, ever_any=True)
                 if keep:
                     self._valid.put(shown.sha256, token.id, Known(caller, until))

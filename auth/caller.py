@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
 from auth.scopes import Scope
@@ -31,3 +32,5 @@ class Caller:
     transport: Transport = Transport.HTTP
     token: str | None = None
     scopes: frozenset[Scope] = frozenset()
+    #: From when on the credential is no longer good, as far as that is known; no part of who it is.
+    until: datetime | None = field(default=None, compare=False)

@@ -48,7 +48,7 @@ class Announcer:
     async def announce(self, caller: Caller, session: str, say: Say) -> None:
         """Tell of changes until the session or the process ends, or this is cancelled."""
         try:
-            with await self.subscriptions.listen(caller, session, _UNASKED) as listening:
+            with await self.subscriptions.listen(caller, session, _UNASKED, until=caller.until) as listening:
                 async for changed in listening:
                     say(telling.announcement(changed))
         except StoreAway as error:

@@ -1,7 +1,7 @@
 """One payload on its way to its answer over HTTP: as JSON when that is all, as a stream when there is more to say.
 
 The answer becomes a stream with the first message before the reply, or when a call takes long, if the client takes
-streams; then comments keep it alive (docs/decisions/0003). Until then its status is open.
+streams; then comments keep it alive (docs/decisions/0007). Until then its status is open.
 """
 
 from __future__ import annotations

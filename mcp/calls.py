@@ -187,7 +187,7 @@ class Performer:
         """Tell the client of changes until it leaves, its credential is in doubt, or the process stops."""
         readable = [uri for uri in sorted(filter.uris) if await self._may_read(uri, connection)]
         honoured = replace(filter, uris=frozenset(readable))
-        with self.hub.listen(connection.caller, honoured) as listening:
+        with self.hub.listen(connection.caller, honoured, until=connection.caller.until) as listening:
             await exchange.tell(Acknowledged(honoured))
             async for changed in listening:
                 await exchange.tell(changed)
