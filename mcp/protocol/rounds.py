@@ -38,24 +38,34 @@ NONE: Final = Rounds({})
 
 
 def begin(request: Request, state: State, keys: tuple[bytes, ...], now: float) -> Rounds | Refusal:
-    """What a request brings from earlier rounds; a refusal for a state that is not ours, or too old."""
-    token = request.params.get("requestState")
+    """What a request brings from earlier rounds; a refusal for a state that is not ours, or too old.
+
+    Answers may come without a state, before anybody asked: they are the client's own word either way, and whoever asks
+    for what nobody answered asks (MRTR-10). With a state, answers to anything but its questions are passed over.
+    """
+    token, responses = request.params.get("requestState"), request.params.get("inputResponses")
+    if responses is None:
+        responses = {}
+    if not isinstance(responses, dict):
+        return _invalid('"inputResponses" is an object')
     if token is None:
-        # Answers to nothing that was asked: whoever needs them asks (MRTR-10).
-        return NONE
-    responses = request.params.get("inputResponses", {})
-    if not isinstance(token, str) or not isinstance(responses, dict):
-        return _invalid('"requestState" is a string and "inputResponses" an object')
+        return _within_bounds(responses, ()) if responses else NONE
+    if not isinstance(token, str):
+        return _invalid('"requestState" is a string')
     held = _verify(token, request, state, keys)
     if held is None:
         return _invalid("the requestState is not one that was given for this request")
     if held["until"] < now:
         return _invalid("the requestState has expired; send the request without it")
-    asked = held["asked"]
+    asked = tuple(held["asked"])
     answers = held["answers"] | {key: value for key, value in responses.items() if key in asked}
+    return _within_bounds(answers, asked)
+
+
+def _within_bounds(answers: Mapping[str, Any], asked: tuple[str, ...]) -> Rounds | Refusal:
     if len(codec.encode(answers)) > MOST_BYTES:
         return _invalid(f"the answers are longer than {MOST_BYTES} bytes together")
-    return Rounds(answers, tuple(asked))
+    return Rounds(answers, asked)
 
 
 def state_token(

@@ -83,8 +83,16 @@ def test_the_answers_of_every_round_reach_the_call():
 def test_an_answer_that_is_missing_is_asked_for_again():
     """MRTR-10: not an error; neither are answers to what nobody asked."""
     assert list(again(first()["requestState"], {})["result"]["inputRequests"]) == ["name"]
-    unasked = answer(request("tools/call", CALL | {"inputResponses": {"name": YES}}), act=asks)[0]
-    assert list(unasked["result"]["inputRequests"]) == ["name"]
+    for responses in ({"wrong": YES}, {}, None):
+        unasked = answer(request("tools/call", CALL | {"inputResponses": responses}), act=asks)[0]
+        assert list(unasked["result"]["inputRequests"]) == ["name"]
+
+
+def test_an_answer_may_come_before_the_question():
+    """It is the client's own word either way; what nobody asks for is passed over."""
+    early = CALL | {"inputResponses": {"name": YES, "roots": {"roots": []}, "other": 1}}
+    result = answer(request("tools/call", early), act=asks)[0]["result"]
+    assert result["resultType"] == "complete"
 
 
 def test_the_same_request_written_otherwise_is_the_same():
@@ -130,6 +138,8 @@ def test_answers_are_an_object_and_have_an_end():
     """What travels to and fro stays small."""
     token = first()["requestState"]
     assert again(token, [])["error"]["code"] == -32602
+    early = CALL | {"inputResponses": {"name": "y" * 70_000}}
+    assert answer(request("tools/call", early), act=asks)[0]["error"]["code"] == -32602
     assert again(token, {"name": {"x": "y" * 70_000}})["error"]["code"] == -32602
 
 
