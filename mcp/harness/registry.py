@@ -1,4 +1,4 @@
-"""The harnesses of a server: those that ship with it, and those of a team's folder. Read once, at start."""
+"""The harnesses of a server: those that ship with it, and those of a team's folder, as they are when read."""
 
 from __future__ import annotations
 
