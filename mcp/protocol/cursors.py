@@ -18,7 +18,7 @@ _MAC_BYTES: Final = 16
 def sign(keys: tuple[bytes, ...], principal: str, method: str, position: str) -> str:
     """A cursor for `position` in the list of `method`, in URL-safe Base64."""
     body = position.encode()
-    return base64.urlsafe_b64encode(_mac(keys[0], principal, method, body) + body).decode().rstrip("=")
+    return _text(_mac(keys[0], principal, method, body) + body)
 
 
 def verify(keys: tuple[bytes, ...], principal: str, method: str, cursor: str) -> str | None:
@@ -29,9 +29,15 @@ def verify(keys: tuple[bytes, ...], principal: str, method: str, cursor: str) ->
     except (binascii.Error, ValueError):
         return None
     mac = raw[:_MAC_BYTES]
-    if not any(hmac.compare_digest(mac, _mac(key, principal, method, raw[_MAC_BYTES:])) for key in keys):
+    if _text(raw) != cursor or not any(
+        hmac.compare_digest(mac, _mac(key, principal, method, raw[_MAC_BYTES:])) for key in keys
+    ):
         return None
     return position
+
+
+def _text(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def _mac(key: bytes, principal: str, method: str, body: bytes) -> bytes:

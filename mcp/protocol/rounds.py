@@ -79,13 +79,20 @@ def state_token(
 ) -> str:
     """The `requestState` of a round that asks for `asked`, good until that second of the epoch."""
     body = codec.encode({"until": until, "asked": asked, "answers": answers})
-    return base64.urlsafe_b64encode(_mac(keys[0], request, state, body) + body).decode().rstrip("=")
+    return _text(_mac(keys[0], request, state, body) + body)
+
+
+def _text(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def _verify(token: str, request: Request, state: State, keys: tuple[bytes, ...]) -> Any:
     try:
         raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
+        return None
+    if _text(raw) != token:
+        # Another spelling of the same bytes.
         return None
     mac, body = raw[:_MAC_BYTES], raw[_MAC_BYTES:]
     if not any(hmac.compare_digest(mac, _mac(key, request, state, body)) for key in keys):

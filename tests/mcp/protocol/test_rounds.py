@@ -128,6 +128,18 @@ def test_a_state_that_was_tampered_with_is_refused(data):
     assert again(token, {"name": YES})["error"]["code"] == -32602
 
 
+@given(data=st.data())
+def test_a_state_has_one_spelling(data):
+    """A character more, or another one in its place, is another state."""
+    token = first()["requestState"]
+    place = data.draw(st.integers(0, len(token) - 1))
+    other = data.draw(
+        st.sampled_from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_").filter(token[place].__ne__)
+    )
+    for changed in (token[:place] + other + token[place + 1 :], token + other, token + "="):
+        assert again(changed, {"name": YES})["error"]["code"] == -32602
+
+
 @pytest.mark.parametrize("token", ["", "x", "ä", 1, {}, "A" * 100_000])
 def test_a_state_that_is_none_is_refused(token):
     """Never a failure of the server's."""
