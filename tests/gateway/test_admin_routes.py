@@ -1,6 +1,10 @@
 """The routes of the administrative interface as they are declared: closed by default, labelled, described in full."""
 
+import re
+from pathlib import Path
+
 import httpx
+import jsonschema_rs
 import pytest
 from fastapi.routing import iter_route_contexts
 
@@ -12,8 +16,9 @@ from gateway import issuing
 from gateway.app import create_app
 from gateway.bootstrap import build
 from gateway.issuing import Wanted
-from gateway.routes import ADMIN, MCP, OTHER, PROBES, ROUTES, is_admin, label
+from gateway.routes import ADMIN, MCP, OTHER, PROBES, ROUTES, TOKENS, is_admin, label
 from gateway.settings import load
+from mcp.protocol.errors import HttpRefusal
 from mcp.recording import Circumstances
 from mcp.router import CALLER_KEY, REQUEST_ID_KEY, SPAN_KEY
 from telemetry.tracing import Tracing
@@ -209,3 +214,46 @@ async def test_every_reference_of_the_document_leads_somewhere(http, admin):
         target = doc
         for step in reference.removeprefix("#/").split("/"):
             target = target[step]
+
+
+async def test_the_documentation_has_a_row_for_every_route_and_every_status(app, http, admin):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "admin.md").read_text("utf-8")
+    named = re.findall(r"^\| `([A-Z]+) (/admin\S+)` \|", page, re.MULTILINE)
+    routes = {(method, path) for path, methods in served(app) if is_admin(path) for method in methods}
+    assert sorted(named) == sorted(routes)
+    rows = re.findall(r"^\| (\d{3}(?:, \d{3})*) \|", page, re.MULTILINE)
+    statuses = {status for row in rows for status in row.split(", ")}
+    declared = {
+        status for operation in operations(await document(http, admin)).values() for status in operation["responses"]
+    }
+    assert statuses - {"405"} == {status for status in declared if "400" <= status != "500"}
+
+
+async def test_a_database_that_is_away_is_503_and_comes_back(services, http, admin):
+    """With the same words as on `/mcp`; nothing was changed, so it may be asked again."""
+    assert (await http.get(TOKENS, headers=admin)).status_code == 200
+    services.database.shut()
+    for method in ("GET", "POST"):
+        answer = await http.request(method, TOKENS, headers=admin, json={"principal": "local:alice"})
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+        assert (answer.headers["content-type"], answer.json()["code"]) == ("application/problem+json", "unavailable")
+        assert answer.json()["detail"] == HttpRefusal.UNAVAILABLE.message
+    services.database.admit()
+    assert (await http.post(TOKENS, headers=admin, json={"principal": "local:alice"})).status_code == 201
+
+
+async def test_answers_are_what_the_document_says(http, admin):
+    """Each field and nothing else, with the types it declares."""
+    doc = await document(http, admin)
+    created = (await http.post(TOKENS, headers=admin, json={"principal": "local:alice"})).json()
+    path = f"{TOKENS}/{created['id']}"
+    answers = {
+        "CreatedToken": created,
+        "TokenPage": (await http.get(TOKENS, headers=admin)).json(),
+        "Token": (await http.post(f"{path}/revoke", headers=admin)).json(),
+        "Problem": (await http.post(TOKENS, headers=admin, json={"x": 1})).json(),
+    }
+    for name, answer in answers.items():
+        schema = doc | {"$ref": f"#/components/schemas/{name}"}
+        jsonschema_rs.validator_for(schema).validate(answer)
+        assert answer.keys() <= doc["components"]["schemas"][name]["properties"].keys()
