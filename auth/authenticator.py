@@ -18,7 +18,7 @@ from auth.caller import Caller, Transport
 from auth.changes import Change, ChangeFeed, Subject
 from auth.ports import StoreAway, TokenStore
 from auth.token_cache import Known, RefusedTokens, Uses, ValidTokens
-from auth.tokens import NotAToken, Presented, Refused, Valid, judge, recognise
+from auth.tokens import NotAToken, Presented, Refused, Valid, fingerprint, judge, recognise
 
 #: Seconds for which a refusal is remembered, and the news that no token was ever made.
 NEGATIVE_TTL: Final = 1.0
@@ -72,10 +72,14 @@ def credential(headers: Sequence[str]) -> Credential:
         return NoCredential()
     if len(headers) > 1:
         return NotAToken("more than one Authorization header")
-    scheme, _, rest = headers[0].partition(" ")
-    if scheme.lower() != "bearer":
-        return NotAToken("not the scheme Bearer")
-    return recognise(rest.strip(" "))
+    shown = _bearer(headers[0])
+    return NotAToken("not the scheme Bearer") if shown is None else recognise(shown)
+
+
+def _bearer(header: str) -> str | None:
+    """The credential of the scheme Bearer; None for another scheme."""
+    scheme, _, rest = header.partition(" ")
+    return rest.strip(" ") if scheme.lower() == "bearer" else None
 
 
 class Authenticator:
@@ -107,7 +111,12 @@ class Authenticator:
 
     def warm(self, headers: Sequence[str], transport: Transport = Transport.HTTP) -> Caller | None:
         """The caller, where it is known without asking anybody; None when `authenticate` has to be asked."""
-        return self._recall(credential(headers), transport)
+        shown = _bearer(headers[0]) if len(headers) == 1 else None
+        digest = None if shown is None else fingerprint(shown)
+        if digest is None or self._stale():
+            return self._recall(credential(headers), transport)
+        # Only what has the form of a token is remembered, so the form of a remembered one needs no second look.
+        return self._remembered(digest, transport)
 
     async def authenticate(self, headers: Sequence[str], transport: Transport = Transport.HTTP) -> Answer:
         """The caller that these values of Authorization show, or why there is none. Never raises StoreAway."""
@@ -143,11 +152,7 @@ class Authenticator:
     def _recall(self, shown: Credential, transport: Transport) -> Caller | None:
         match shown:
             case Presented():
-                if self._stale():
-                    return None
-                now = self._now()
-                caller = self._valid.get(shown.sha256, now)
-                return None if caller is None else self._used(caller, transport, now)
+                return None if self._stale() else self._remembered(shown.sha256, transport)
             case NoCredential():
                 is_open = self._door.recall(self._now(), stale=self._stale())
                 return Caller(transport=transport) if is_open else None
@@ -155,6 +160,11 @@ class Authenticator:
                 return None
             case _:
                 assert_never(shown)
+
+    def _remembered(self, digest: bytes, transport: Transport) -> Caller | None:
+        now = self._now()
+        caller = self._valid.get(digest, now)
+        return None if caller is None else self._used(caller, transport, now)
 
     async def _without_credential(self, transport: Transport) -> Answer:
         is_open = self._door.recall(self._now(), stale=self._stale())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fastapi import FastAPI
 from starlette.routing import Route
@@ -20,18 +20,10 @@ from mcp.router import Router
 
 def create_app(services: Services) -> FastAPI:
     """The ASGI application. Its lifespan closes the services."""
-
-    @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        try:
-            yield
-        finally:
-            await services.close()
-
     app = FastAPI(
         title="Super-Pi",
         version=VERSION,
-        lifespan=lifespan,
+        lifespan=_closing(services),
         redirect_slashes=False,
         # The document is served by the administrative interface, to those who may use it.
         openapi_url=None,
@@ -62,3 +54,16 @@ def create_app(services: Services) -> FastAPI:
         tracing=services.lifecycle.tracing,
     )
     return app
+
+
+def _closing(services: Services) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    """The life of an application over these services, at whose end they are closed."""
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await services.close()
+
+    return lifespan

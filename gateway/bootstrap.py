@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import logging
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from auth import globs
 from auth.authenticator import Anonymous, Authenticator
 from auth.permissions import Effect, Layer, Mode, Rule
+from gateway.identity import server_info
 from gateway.lifecycle import Lifecycle
 from gateway.opening import Opening
 from gateway.routes import RESULTS, ROUTES
@@ -45,7 +44,6 @@ from mcp.live import Sessions
 from mcp.offering import Offered, Offering
 from mcp.pending import Pending
 from mcp.protocol.engine import Engine
-from mcp.protocol.offer import Icon, ServerInfo
 from mcp.recording import Recorder
 from mcp.sessions import SessionStore
 from mcp.subscriptions import Subscriptions
@@ -87,7 +85,6 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
     """
     harnesses, default = _harnesses(settings)
     own = catalogue or standard_catalogue(harnesses, settings.limits)
-    shell = _shell(settings, local=local)
     database = _database(settings)
     hub = Hub(_utc_now)
     subscriptions = Subscriptions(HeldSubscriptions() if local else SqlSubscriptions(database), hub)
@@ -99,7 +96,7 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
         harnesses=harnesses,
         default_harness=default,
         workspace=Workspace(settings.workspace[0], settings.workspace[1:]),
-        shell=shell,
+        shell=_shell(settings, local=local),
         limits=settings.limits,
         conversations=SqlConversations(database),
         remote_mode=settings.remote_mode,
@@ -110,32 +107,27 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
         subscriptions=subscriptions,
         rules=_own_rules(settings),
     )
-    offering = Offering(Offered(Engine(offer_of(own, _server()), ()), performer), hub.tell)
-    if settings.harness_dir is not None and catalogue is None:
-        lifecycle.watch = _watch(settings, settings.harness_dir, offering)
-    opening = Opening(
-        settings.store_url,
-        settings.migrate,
-        database,
-        lifecycle.readiness,
-        partial(_admit, settings, offering, lifecycle, local=local),
-    )
+    offering = Offering(Offered(Engine(offer_of(own, server_info()), ()), performer), hub.tell)
+    lifecycle.watch = _watch(settings, offering) if catalogue is None else None
+    admit = partial(_admit, settings, offering, lifecycle, local=local)
     return Services(
-        settings=settings,
-        offering=offering,
-        announcer=Announcer(subscriptions),
-        session_store=session_store,
-        lifecycle=lifecycle,
-        database=database,
-        tokens=tokens,
-        principals=SqlPrincipals(database, record),
-        metrics=metrics,
-        opening=opening,
+        settings,
+        offering,
+        Announcer(subscriptions),
+        session_store,
+        lifecycle,
+        database,
+        tokens,
+        SqlPrincipals(database, record),
+        metrics,
+        Opening(settings.store_url, settings.migrate, database, lifecycle.readiness, admit),
     )
 
 
-def _watch(settings: Settings, folder: Path, offering: Offering) -> Watch:
-    """What takes a team's harnesses anew when its folder changes."""
+def _watch(settings: Settings, offering: Offering) -> Watch | None:
+    """What takes a team's harnesses anew when its folder changes; None without one."""
+    if settings.harness_dir is None:
+        return None
 
     def take(harnesses: registry.Registry) -> None:
         default = harnesses.get(settings.harness)
@@ -144,9 +136,9 @@ def _watch(settings: Settings, folder: Path, offering: Offering) -> Watch:
         performer = replace(
             offering.current.performer, catalogue=catalogue, harnesses=harnesses, default_harness=default
         )
-        offering.change(offer_of(catalogue, _server()), performer)
+        offering.change(offer_of(catalogue, server_info()), performer)
 
-    return Watch(folder, offering.current.performer.harnesses, take, required=settings.harness)
+    return Watch(settings.harness_dir, offering.current.performer.harnesses, take, required=settings.harness)
 
 
 async def _admit(settings: Settings, offering: Offering, lifecycle: Lifecycle, *, local: bool) -> None:
@@ -269,29 +261,6 @@ def _shell(settings: Settings, *, local: bool) -> Shell:
     bare = shell.step in (SandboxStep.UNSANDBOXED, SandboxStep.UNAVAILABLE)
     _log.log(logging.WARNING if bare else logging.INFO, "sandbox: %s. %s", shell.step.value, shell.why)
     return shell
-
-
-#: The Greek letter on a plain ground, as an SVG file within its URL: no host has to fetch anything.
-_ICON: Final = Icon(
-    "data:image/svg+xml;base64,"
-    + base64.b64encode(
-        b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 48 48">'
-        b'<rect width="48" height="48" rx="9" fill="#1d3557"/>'
-        b'<path d="M11 17h26M18 17v18M30 17v14q0 4 4 4" fill="none" stroke="#fff" stroke-width="4"/></svg>'
-    ).decode(),
-    "image/svg+xml",
-    ("any",),
-)
-
-
-def _server() -> ServerInfo:
-    return ServerInfo(
-        "superpi",
-        "Super-Pi",
-        VERSION,
-        "Coding-agent tools over one workspace, under one permission policy.",
-        icons=(_ICON,),
-    )
 
 
 def _utc_now() -> datetime:

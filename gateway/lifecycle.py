@@ -151,6 +151,7 @@ class Lifecycle:
             await self.sessions.flush()
         except StoreUnavailable as error:
             _log.warning("the last use of sessions could not be written: %s", error)
+        await self.pending.flush()
         await self.authenticator.tidy(everything=True)
         await self.trail.close()
         await self.changes.stop()

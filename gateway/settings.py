@@ -90,7 +90,7 @@ class Settings(BaseSettings):
     database_writers: int = Field(4, ge=1, le=100, description="Connections to PostgreSQL that write at once.")
     migrate: Literal["auto", "check", "off"] = Field(
         "auto",
-        description="At start: auto brings the schema up to date, check refuses an old one, off does not look.",
+        description="At start: auto brings the schema up to date, check waits until it is, off does not look.",
     )
     harness: str = Field("super-pi-code", description="Harness of connections that ask for none.")
     harness_dir: _Folder | None = Field(None, description="Folder of a team's own harness files.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from functools import lru_cache
 from typing import Final
 
 JSON: Final = "application/json"
@@ -26,6 +27,11 @@ _FORMS: Final = {
 }
 
 
+#: A client sends the same two headers with each of its requests.
+_remembered: Final = lru_cache(maxsize=128)
+
+
+@_remembered
 def accepted(header: str | None) -> Form:
     """What an `Accept` header takes (RFC 9110 section 12.5.1); everything when there is none.
 
@@ -49,6 +55,7 @@ def _is_zero(parameter: str) -> bool:
     return name.strip() == "q" and value.strip().rstrip("0").rstrip(".") in ("", "0") and value.strip() != ""
 
 
+@_remembered
 def is_json(content_type: str | None) -> bool:
     """Whether a `Content-Type` is JSON in UTF-8."""
     if content_type is None:

@@ -286,7 +286,9 @@ class Performer:
 
     def _reach(self, policy: Policy) -> Workspace:
         """The workspace as far as the mode reaches: its extra roots belong to `full`."""
-        return self.workspace if policy.mode is Mode.FULL else replace(self.workspace, extra=())
+        if policy.mode is Mode.FULL or not self.workspace.extra:
+            return self.workspace
+        return replace(self.workspace, extra=())
 
     async def _list(self, effect: ListResources, connection: Connection) -> ResourcePage | NotFound:
         page = await list_conversations(

@@ -21,6 +21,8 @@ _JSON: Final = (b"content-type", b"application/json")
 _EVENTS: Final = (b"content-type", b"text/event-stream")
 #: Asks proxies not to hold events back (HM-8).
 _UNBUFFERED: Final = (b"x-accel-buffering", b"no")
+#: Where a request's headers stand by name once one was asked for: a dozen are, of each request.
+_INDEX: Final = "superpi.headers"
 KEEP_ALIVE: Final = b": keep-alive\r\n\r\n"
 
 
@@ -35,7 +37,12 @@ class Refused:
 
 def header_values(scope: Scope, name: bytes) -> list[str]:
     """Every value of a request header, in order, without the blanks around it (RFC 9110); `name` in lower case."""
-    return [value.decode("latin-1").strip(" \t") for key, value in scope["headers"] if key == name]
+    index: dict[bytes, list[str]] | None = scope.get(_INDEX)
+    if index is None:
+        index = scope[_INDEX] = {}
+        for key, value in scope["headers"]:
+            index.setdefault(key, []).append(value.decode("latin-1").strip(" \t"))
+    return index.get(name, [])
 
 
 def only_header(scope: Scope, name: bytes) -> str | None:

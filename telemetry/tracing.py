@@ -219,6 +219,7 @@ class Tracing:
         return set_span_in_context(NonRecordingSpan(context), self._nothing) if context.is_valid else self._nothing
 
 
+@lru_cache(maxsize=1024)
 def session_label(id: str) -> str:
     """What stands for a session in a span: it tells sessions apart, and none can be used by who reads it."""
     return hashlib.sha256(id.encode("utf-8", "replace")).hexdigest()[:16]
