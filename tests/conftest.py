@@ -4,7 +4,11 @@ import os
 
 import hypothesis
 
+from tests.support.official import watch_http
 from tests.support.unprivileged import remove_copies
+
+# Whatever a server answers in any test is held to the official wire types.
+watch_http()
 
 # A setting of whoever runs the tests must not become one of a server under test.
 for name in [name for name in os.environ if name.startswith("SUPERPI_")]:

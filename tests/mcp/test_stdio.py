@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from tests.support.official import Connection
 from tests.support.unprivileged import folder, own, unprivileged
 
 INITIALIZE = {
@@ -43,18 +44,21 @@ class Host:
             stderr=subprocess.PIPE,
         )
         self.errors = []
+        self._official = Connection()
         self._reader = threading.Thread(target=lambda: self.errors.extend(self.process.stderr), daemon=True)
         self._reader.start()
 
     def send(self, message):
         raw = message if isinstance(message, bytes) else json.dumps(message).encode()
+        if not isinstance(message, bytes):
+            self._official.sent(message)
         self.process.stdin.write(raw + b"\n")
         self.process.stdin.flush()
 
     def read(self):
         line = self.process.stdout.readline()
         assert line.endswith(b"\n"), self.errors
-        return json.loads(line)
+        return self._official.received(json.loads(line))
 
     def ask(self, message):
         self.send(message)
@@ -69,7 +73,7 @@ class Host:
         self._reader.join(5)
         self.process.stdout.close()
         self.process.stderr.close()
-        return code, [json.loads(line) for line in rest]
+        return code, [self._official.received(json.loads(line)) for line in rest]
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from mcp.protocol.effects import Outcome
 from mcp.protocol.revisions import STATELESS
 from mcp.protocol.state import State
 from tests.support.offers import ENGINE, perform
+from tests.support.official import check
 
 VERSION = STATELESS[-1].value
 PREFIX = "io.modelcontextprotocol/"
@@ -48,4 +49,6 @@ def answer(message, headers=None, state=None, engine=ENGINE, act=perform, now=0.
     for effect in step.effects:
         step = engine.resume(step, Outcome(effect.slot, act(effect)))
     reply = step.reply
-    return (None, 202) if reply is None else (json.loads(reply.encode()), reply.status)
+    if reply is None:
+        return None, 202
+    return check(json.loads(reply.encode()), message, state.revision and state.revision.value), reply.status

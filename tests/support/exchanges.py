@@ -5,6 +5,7 @@ import json
 from mcp.protocol.revisions import HANDSHAKE
 from mcp.protocol.state import State
 from tests.support.offers import ENGINE, perform
+from tests.support.official import check
 
 NEW = State()
 R1, R2, R3, R4 = HANDSHAKE
@@ -16,9 +17,17 @@ def opened(revision=R3, **changes):
 
 def answer(message, state=None, engine=ENGINE):
     """The reply to one message (any JSON value) as parsed JSON, or None."""
-    raw = message if isinstance(message, bytes) else json.dumps(message).encode()
-    reply, _ = engine.handle_message(raw, opened() if state is None else state, perform)
-    return None if reply is None else json.loads(reply)
+    raw, sent = (message, _read(message)) if isinstance(message, bytes) else (json.dumps(message).encode(), message)
+    state = opened() if state is None else state
+    reply, _ = engine.handle_message(raw, state, perform)
+    return None if reply is None else check(json.loads(reply), sent, state.revision and state.revision.value)
+
+
+def _read(raw):
+    try:
+        return json.loads(raw)
+    except ValueError:
+        return None
 
 
 def request(method, params=None, id=1):

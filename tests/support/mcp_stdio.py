@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from tests.support.mcp_client import McpClient, Message
+from tests.support.official import Connection
 
 _REPLY_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 15.0
@@ -30,6 +31,7 @@ class McpStdio(McpClient):
         super().__init__(revision)
         self._log = log
         self._rest = b""
+        self._official = Connection()
         with log.open("ab") as stderr:
             self._process = subprocess.Popen(
                 argv, cwd=cwd, env=dict(env), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr
@@ -56,13 +58,14 @@ class McpStdio(McpClient):
     def exchange(self, message: Message) -> Message | None:
         """Write a line and read lines until the reply to it; notifications in between are passed over."""
         assert self._process.stdin is not None
+        self._official.sent(message)
         self._process.stdin.write(json.dumps(message).encode() + b"\n")
         self._process.stdin.flush()
         if "id" not in message:
             return None
         deadline = time.monotonic() + _REPLY_SECONDS
         while True:
-            reply = json.loads(self._line(deadline))
+            reply = self._official.received(json.loads(self._line(deadline)))
             if reply.get("id") == message["id"] and "method" not in reply:
                 return reply
 
