@@ -11,6 +11,7 @@ import errno
 import logging
 import signal
 import socket
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
@@ -37,8 +38,8 @@ class _Server(uvicorn.Server):
         return nullcontext()
 
 
-async def serve(settings: Settings) -> None:
-    """Serve until a signal, also while the database is away.
+async def serve(settings: Settings, build: Callable[[Settings], Awaitable[Services]] = build) -> None:
+    """Serve until a signal, also while the database is away; `build` makes what is served.
 
     Raises SettingsError and StoreUnavailable for what an operator has to mend.
     """

@@ -48,7 +48,8 @@ class Client:
 
     def run(self, target: Sequence[str], place: str) -> subprocess.CompletedProcess[str]:
         """The ended program of a visit, whatever came of it."""
-        return _run(self.argv(target), environment(self.environment), json.dumps({**plan(place), "mode": self.mode}))
+        told = json.dumps({**plan(place), "mode": self.mode})
+        return run_in(environment(self.environment), self.argv(target), text=told)
 
 
 PYTHON_2: Final = Client("python-2", "official Python SDK 2.x", "mcp", "client-python-2", "python_2.py")
@@ -162,18 +163,18 @@ def _timeless(call: dict[str, Any]) -> dict[str, Any]:
     return {**call, "structured": structured}
 
 
-def inspect(url: str, token: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """One run of the Inspector's command line, which connects, does one thing, and leaves."""
+def inspect(url: str, token: str, *arguments: str, era: str = "legacy") -> subprocess.CompletedProcess[str]:
+    """One run of the Inspector's command line, which connects in that era, does one thing, and leaves."""
     header = ["--header", f"Authorization: Bearer {token}"]
     program = inspector() / "clients" / "launcher" / "build" / "index.js"
-    options = ["--transport", "http", "--protocol-era", "legacy", "--stored-auth-only", "--format", "json"]
-    return _run([str(node()), str(program), "--cli", url, *options, *header, *arguments], inspector())
+    options = ["--transport", "http", "--protocol-era", era, "--stored-auth-only", "--format", "json"]
+    return run_in(inspector(), [str(node()), str(program), "--cli", url, *options, *header, *arguments])
 
 
 def fastmcp_list(url: str, token: str) -> subprocess.CompletedProcess[str]:
     """One run of fastmcp's own command line, which lists the tools."""
     folder = environment(FASTMCP.environment)
-    return _run([str(folder / "bin" / "fastmcp"), "list", url, "--auth", token, "--json"], folder)
+    return run_in(folder, [str(folder / "bin" / "fastmcp"), "list", url, "--auth", token, "--json"])
 
 
 def inspector() -> Path:
@@ -181,10 +182,12 @@ def inspector() -> Path:
     return environment("client-inspector") / "node_modules" / "@modelcontextprotocol" / "inspector"
 
 
-def _run(argv: list[str], folder: Path, text: str = "") -> subprocess.CompletedProcess[str]:
+def run_in(
+    folder: Path, argv: list[str], *, text: str = "", seconds: float = _SECONDS, **more: str
+) -> subprocess.CompletedProcess[str]:
     """Run a program in its environment, with a home of its own: a client must not read or keep anything elsewhere."""
     with tempfile.TemporaryDirectory(prefix="superpi-client-") as home:
-        variables = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": home}
+        variables = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": home, **more}
         return subprocess.run(
-            argv, input=text, capture_output=True, text=True, timeout=_SECONDS, cwd=folder, env=variables
+            argv, input=text, capture_output=True, text=True, timeout=seconds, cwd=folder, env=variables
         )

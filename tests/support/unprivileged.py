@@ -48,10 +48,11 @@ class Launcher:
 
     interpreter: tuple[str, ...]
     env: Mapping[str, str]
+    module: str = "gateway.cli"
 
     def superpi(self, *arguments: str) -> list[str]:
         """The command line of `superpi`. `-P`: the folder it is started in is a workspace, not a place of modules."""
-        return [*self.interpreter, "-P", "-m", "gateway.cli", *arguments]
+        return [*self.interpreter, "-P", "-m", self.module, *arguments]
 
 
 def as_caller() -> Launcher:
