@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 _EXPOSED: Final = b"Mcp-Session-Id, WWW-Authenticate, Retry-After, X-Request-Id"
 _ALLOWED_HEADERS: Final = (
-    b"Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, X-Request-Id"
+    b"Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, "
+    b"Last-Event-ID, X-Request-Id"
 )
 _ALLOWED_METHODS: Final = b"POST, DELETE"
 _PREFLIGHT_SECONDS: Final = b"600"

@@ -226,7 +226,8 @@ class Router:
         def perform(effect: Effect) -> Coroutine[Any, Any, Value]:
             state = step.slots[effect.slot].state or step.state
             connection = _connection(request.scope, state, session)
-            return request.offered.performer.perform(effect, connection, Speaker(engine, step, effect, line))
+            speaker = Speaker(engine, step, effect, line)
+            return speaker.while_running(request.offered.performer.perform(effect, connection, speaker))
 
         settling.start(perform)
         return settling

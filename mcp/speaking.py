@@ -7,7 +7,7 @@ no `say`. Questions on a handshake revision wait in `Pending`; on a stateless on
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from mcp.exchange import InputNeeded, NotDeclared
 from mcp.faults import Fault
 from mcp.pending import Pending
 from mcp.protocol import encode, questions, telling
-from mcp.protocol.effects import CallTool, Effect, GetPrompt, ReadResource
+from mcp.protocol.effects import CallTool, Effect, GetPrompt, ReadResource, Value
 from mcp.protocol.engine import Engine, Step
 from mcp.protocol.notes import Log, Note, Progress
 from mcp.protocol.questions import Question, Reply, Unanswered
@@ -42,7 +42,7 @@ class Line:
 class Speaker:
     """What one effect of a step may say and ask. It falls silent once the effect is through."""
 
-    __slots__ = ("_done", "_effect", "_engine", "_line", "_said", "_second", "_state", "_step")
+    __slots__ = ("_done", "_effect", "_engine", "_line", "_said", "_second", "_state", "_step", "_through")
 
     def __init__(self, engine: Engine, step: Step, effect: Effect, line: Line) -> None:
         self._engine = engine
@@ -53,10 +53,18 @@ class Speaker:
         self._done = float("-inf")
         self._said = 0
         self._second = 0.0
+        self._through = False
+
+    async def while_running(self, work: Awaitable[Value]) -> Value:
+        """The outcome of the effect; whatever it left running is not heard any more (PRG-1, STD-6)."""
+        try:
+            return await work
+        finally:
+            self._through = True
 
     async def tell(self, note: Note) -> None:
         """Tell the client something, if it wants to hear it."""
-        if self._line.say is None:
+        if self._line.say is None or self._through:
             return
         message = self._engine.tell(self._step, self._effect.slot, note)
         if message is not None:

@@ -164,7 +164,8 @@ class Stdio:
 
         def perform(effect: Effect) -> Coroutine[Any, Any, Value]:
             connection = Connection(self._caller, step.slots[effect.slot].state or step.state, self._name)
-            return performer.perform(effect, connection, Speaker(engine, step, effect, line))
+            speaker = Speaker(engine, step, effect, line)
+            return speaker.while_running(performer.perform(effect, connection, speaker))
 
         settling.start(perform)
         while not settling.settled():
@@ -182,6 +183,8 @@ class Stdio:
             self._lines.write(message + b"\n")
 
     async def _end(self) -> None:
+        # Whoever listens gets the result of that, instead of holding up the end (SUB-6).
+        self._services.offering.current.performer.hub.close()
         if self._answering:
             await asyncio.wait(self._answering, timeout=_GRACE_SECONDS)
         if self._announcing is not None:

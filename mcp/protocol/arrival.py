@@ -22,6 +22,8 @@ NAMED_BY: Final[Mapping[str, str]] = {"tools/call": "name", "prompts/get": "name
 ANNOTATION: Final = "x-mcp-header"
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,32}(\.[0-9]{1,32})?([eE][+-]?[0-9]{1,3})?")
+#: What a header may hold as it is; anything else comes in Base64 (RFC 9110 section 5.5).
+_PLAIN: Final = re.compile(r"[\t -~]*")
 _PREFIX, _SUFFIX = "=?base64?", "?="
 _MIRRORED_TYPES: Final = frozenset({"string", "integer", "boolean"})
 _EXACT: Final = 2**53 - 1
@@ -122,6 +124,8 @@ def _at(arguments: Any, path: tuple[str, ...]) -> Any:
 def _fault(header: str, values: tuple[str, ...], expected: Any, *, encoded: bool = False) -> str | None:
     if len(values) != 1:
         return f"send the header {header} exactly once"
+    if _PLAIN.fullmatch(values[0]) is None:
+        return f"the header {header} holds characters that only Base64 can carry"
     value = _decoded(values[0]) if encoded else values[0]
     if value is None:
         return f"the header {header} is not valid Base64 of UTF-8 between its markers"

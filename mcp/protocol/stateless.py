@@ -36,12 +36,13 @@ def is_stateless(payload: Payload, versions: tuple[str, ...], *, has_session: bo
     Without a claim a header that names a stateless version decides: a request that contradicts it is refused for
     that (ERA-4, ERA-6), and what is no request has no body to claim with (ERA-8); with a session it belongs to that.
     """
+    named = any(value in _NAMES for value in versions)
     if isinstance(payload, Batch):
-        return any(isinstance(message, Request) and claims(message) for message in payload.messages)
+        claimed = any(isinstance(message, Request) and claims(message) for message in payload.messages)
+        return claimed or (named and not has_session)
     message = payload.message
     if isinstance(message, Request) and claims(message):
         return True
-    named = any(value in _NAMES for value in versions)
     return named and (isinstance(message, Request) or not has_session)
 
 

@@ -209,7 +209,8 @@ def test_an_allowed_page_may_ask_call_and_read(server, http, post, origin):
         },
     )
     assert (asked.status_code, asked.headers["access-control-allow-origin"]) == (204, origin)
-    assert "Mcp-Session-Id" in asked.headers["access-control-allow-headers"]
+    for needed in ("Mcp-Session-Id", "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"):
+        assert needed in asked.headers["access-control-allow-headers"]
     answer = post(INITIALIZE, origin=origin)
     assert answer.headers["access-control-allow-origin"] == origin
     assert "Mcp-Session-Id" in answer.headers["access-control-expose-headers"]

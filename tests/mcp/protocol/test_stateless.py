@@ -72,6 +72,7 @@ def test_a_version_that_is_not_spoken_statelessly(version):
         pytest.param({"name": ("=?base64?/w==?=",)}, id="Base64 of no UTF-8"),
         pytest.param({"name": ("=?BASE64?ZWNobw==?=",)}, id="markers in capitals are no markers"),
         pytest.param({"name": ("=?base64?ZWNobw==",)}, id="half a marker is none"),
+        pytest.param({"method": ("tools/call\x00",)}, id="a control character"),
     ],
 )
 def test_headers_that_do_not_repeat_the_body(changes):
@@ -230,7 +231,9 @@ def test_a_request_is_taken_under_nothing_but_itself():
         pytest.param({"jsonrpc": "2.0", "method": "x"}, (VERSION,), False, True, id="a notification of nobody"),
         pytest.param({"jsonrpc": "2.0", "method": "x"}, (VERSION,), True, False, id="a notification of a session"),
         pytest.param([request("tools/list")], ("2025-03-26",), True, True, id="an array with a claim in it"),
-        pytest.param([BARE], (VERSION,), True, False, id="an array without one"),
+        pytest.param([BARE], (VERSION,), True, False, id="an array without one, of a session"),
+        pytest.param([BARE], (VERSION,), False, True, id="an array without one, of nobody"),
+        pytest.param([BARE], (), False, False, id="an array of nobody, without a header"),
     ],
 )
 def test_the_era_of_a_payload(body, versions, has_session, stateless):
@@ -294,6 +297,8 @@ HEADERS = {"region": ("eu",), "count": ("42",), "flag": ("true",)}
         pytest.param(GIVEN, HEADERS | {"region": ("eu", "eu")}, 400, id="twice"),
         pytest.param(GIVEN, HEADERS | {"count": ("4_2",)}, 400, id="no number"),
         pytest.param(GIVEN, HEADERS | {"flag": ("True",)}, 400, id="no boolean"),
+        pytest.param(GIVEN | {"region": "ö"}, HEADERS | {"region": ("ö",)}, 400, id="what only Base64 can carry"),
+        pytest.param(GIVEN | {"region": "a\x01"}, HEADERS | {"region": ("a\x01",)}, 400, id="a control character"),
         pytest.param({"text": "x"}, {"region": ("eu",)}, 400, id="repeats what is not there"),
     ],
 )
