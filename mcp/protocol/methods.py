@@ -267,7 +267,7 @@ METHODS: Final[Mapping[str, Method]] = MappingProxyType(
         "resources/subscribe": Method(_subscribe, HANDSHAKE, offered=lambda offer: offer.announced.updates),
         "resources/unsubscribe": Method(_subscribe, HANDSHAKE, offered=lambda offer: offer.announced.updates),
         "subscriptions/listen": Method(_listen, STATELESS, offered=lambda offer: bool(offer.announced)),
-        "completion/complete": Method(_complete, offered=lambda offer: _prompts(offer) or _resources(offer)),
+        "completion/complete": Method(_complete, offered=lambda offer: bool(offer.prompts or offer.templates)),
         "logging/setLevel": Method(_set_level, HANDSHAKE, offered=lambda offer: offer.logging),
     }
 )
