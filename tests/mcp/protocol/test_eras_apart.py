@@ -168,6 +168,8 @@ def test_what_is_declared_works_and_is_declared_in_both_eras(engine, declared, w
         handshake = method != "subscriptions/listen"
         reply = legacy(method, given, engine=engine) if handshake else answer(request(method, given), engine=engine)[0]
         assert "result" in reply, reply
+    completes = legacy("completion/complete", {}, engine=engine)["error"]["code"] != -32601
+    assert completes is ("completions" in declared)
 
 
 @pytest.mark.requirement("CP-4")

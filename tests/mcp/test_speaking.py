@@ -1,0 +1,69 @@
+"""What a running call may say: rising, not too often, and nothing once it is through."""
+
+import asyncio
+import json
+
+import pytest
+
+from mcp.protocol.arrival import Arrival
+from mcp.protocol.notes import ToolsChanged
+from mcp.protocol.state import LogLevel, State
+from mcp.speaking import Line, Speaker
+from tests.support.eras import meta, request
+from tests.support.offers import ENGINE
+
+
+@pytest.fixture
+def said():
+    return []
+
+
+@pytest.fixture
+def speaker(said):
+    """Of a call that asked for progress and for every level of the log."""
+    claim = meta(logLevel="debug") | {"progressToken": "t"}
+    call = request("tools/call", {"name": "echo", "arguments": {"text": "x"}}, claim=claim)
+    step = ENGINE.receive(json.dumps(call).encode(), State(), Arrival())
+    line = Line("", lambda message: said.append(json.loads(message)), None, 1.0)
+    return Speaker(ENGINE, step, step.effects[0], line)
+
+
+def told(said):
+    return [message["params"]["progress"] for message in said if message["method"] == "notifications/progress"]
+
+
+@pytest.mark.requirement("PRG-1")
+async def test_progress_that_does_not_grow_is_not_told(speaker, said):
+    for done in (0, 1, 1, 0.5, 2, -1, 2.5):
+        await speaker.progress(done)
+    assert told(said) == [0, 1, 2, 2.5]
+
+
+@pytest.mark.requirement("PRG-2")
+async def test_of_progress_that_comes_too_fast_some_is_left_out(speaker, said):
+    for done in range(10_000):
+        await speaker.progress(done)
+    assert 0 < len(told(said)) < 1000
+
+
+@pytest.mark.requirement("PRG-1", "CAN-2", "STD-6", "LG-3")
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_what_a_call_leaves_running_is_not_heard_any_more(speaker, said, cancelled):
+    """Whether it came to its end or was withdrawn."""
+    begun, done = asyncio.Event(), asyncio.Event()
+
+    async def call():
+        await speaker.progress(1)
+        begun.set()
+        if cancelled:
+            await done.wait()
+
+    running = asyncio.ensure_future(speaker.while_running(call()))
+    await begun.wait()
+    if cancelled:
+        running.cancel()
+    await asyncio.wait([running])
+    await speaker.progress(2)
+    await speaker.log(LogLevel.ERROR, "late")
+    await speaker.tell(ToolsChanged())
+    assert [message["method"] for message in said] == ["notifications/progress"]
