@@ -55,6 +55,7 @@ async def test_the_scheme_is_written_in_any_case_and_blanks_do_not_count(world, 
     assert await world.ask(header) == ALICE
 
 
+@pytest.mark.requirement("AU-1", "AU-4")
 @pytest.mark.parametrize(
     ("headers", "reason"),
     [
@@ -83,10 +84,12 @@ async def test_what_is_no_token_is_refused_without_asking_whoever_may_come_in(he
     assert (world.warm(*headers), world.tokens.asked) == (None, 0)
 
 
+@pytest.mark.requirement("AU-5", "AU-4")
 async def test_an_unknown_token_is_refused_though_anonymous_callers_are_let_in():
     assert await World(Anonymous.ALWAYS).ask(bearer("unknown")) == refused("unknown token")
 
 
+@pytest.mark.requirement("AU-4")
 def test_the_challenges():
     assert (challenge(), challenge("invalid_token")) == (CHALLENGE, INVALID)
 
@@ -129,6 +132,7 @@ async def test_guessing_fills_no_memory_and_pushes_out_no_token(world):
 # What ends a remembered token
 
 
+@pytest.mark.requirement("AU-1")
 async def test_a_token_expires_while_it_is_remembered(world):
     await world.create("u", expires=NOON + SECOND)
     assert await world.ask(bearer("u")) == replace(ALICE, token="u")

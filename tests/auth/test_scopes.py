@@ -59,6 +59,7 @@ def test_the_mode_that_scopes_allow(held, mode):
     assert (scopes.mode(held), scopes.cap(held)) == (mode, None if mode is None else Cap(Layer.SCOPE, mode))
 
 
+@pytest.mark.requirement("AU-13")
 @given(SETS, SETS)
 def test_more_scopes_never_allow_less(some, more):
     def rank(held):

@@ -44,6 +44,7 @@ def number(digits):
     return value
 
 
+@pytest.mark.requirement("AU-17")
 @given(KINDS, ENTROPY)
 def test_a_minted_secret_is_recognised_by_the_digest_that_is_kept(kind, entropy):
     minted = mint(kind, entropy)

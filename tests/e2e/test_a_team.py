@@ -9,8 +9,9 @@ import httpx
 import pytest
 
 from tests.support.doors import DATABASES
+from tests.support.eras import meta
 from tests.support.postgres import running
-from tests.support.raw_http import INITIALIZE, PING
+from tests.support.raw_http import INITIALIZE, INITIALIZED, PING
 from tests.support.server import Server, serving
 from tests.support.unprivileged import folder, unprivileged
 
@@ -86,6 +87,7 @@ def felt(condition):
         time.sleep(0.05)
 
 
+@pytest.mark.requirement("AU-1", "AU-4", "HL-3", "AU-25")
 def test_the_first_token_closes_the_door_for_good(team):
     """The sticky rule: also when that token is revoked, and after a restart."""
     assert team.post(INITIALIZE).status_code == 200
@@ -103,6 +105,33 @@ def test_the_first_token_closes_the_door_for_good(team):
     assert [team.post(INITIALIZE, given).status_code for given in (None, token)] == [401, 401]
 
 
+@pytest.mark.requirement("AU-3", "AU-6", "AU-22", "SES-6")
+def test_everything_needs_the_token_and_only_in_its_header(team):
+    """Before anything is looked at: no session is found, and nothing is parsed."""
+    token = team.token("alice")
+    felt(lambda: team.post(INITIALIZE).status_code == 401)
+    session, url = team.session(token), team.server.url
+    claim = {"_meta": meta()}
+    modern = {"mcp-protocol-version": "2026-07-28", "mcp-method": "server/discover"}
+    discover = PING | {"method": "server/discover", "params": claim}
+    statuses = [
+        team.post(PING, session=session).status_code,
+        team.post(PING, session="x" * 43).status_code,
+        team.post(INITIALIZED, session=session).status_code,
+        team.post([PING], session=session).status_code,
+        team.post(discover, **modern).status_code,
+        httpx.post(url, content=b"{", headers={"content-type": "application/json"}, trust_env=False).status_code,
+        httpx.post(f"{url}?access_token={token}", json=INITIALIZE, trust_env=False).status_code,
+        httpx.post(f"{url}?token={token}", json=INITIALIZE, trust_env=False).status_code,
+        httpx.get(url, headers={"mcp-session-id": session}, trust_env=False).status_code,
+        httpx.delete(url, headers={"mcp-session-id": session}, trust_env=False).status_code,
+    ]
+    assert statuses == [401] * len(statuses)
+    assert team.post(discover, token, **modern).json()["result"]["resultType"] == "complete"
+    assert team.post(PING, token, session).status_code == 200
+
+
+@pytest.mark.requirement("SES-6", "SES-7", "AU-19", "AU-21")
 def test_two_people_work_side_by_side_and_neither_finds_the_others_session(team):
     """And each call is on record under the name of who made it."""
     alice, bob = team.token("alice"), team.token("bob")
@@ -122,6 +151,7 @@ def test_two_people_work_side_by_side_and_neither_finds_the_others_session(team)
     assert len(made) == 2
 
 
+@pytest.mark.requirement("SES-6", "TL-15", "AU-4")
 def test_each_call_has_the_scope_of_its_own_token(team):
     """Case C18: one session, two tokens of one principal; a refusal names the layer and is on record."""
     reader, writer = team.token("alice", "--scope", "mcp:read"), team.token("alice", "--scope", "mcp:write")
@@ -134,12 +164,14 @@ def test_each_call_has_the_scope_of_its_own_token(team):
     assert [row["decision"] for row in team.audit() if row["action"] == "tools/call"].count("refused") == 1
 
 
+@pytest.mark.requirement("AU-2")
 def test_a_token_for_administration_opens_no_tool(team):
     """Design: admin is separate, REST only."""
     token = team.token("root", "--kind", "adm")
     assert team.post(INITIALIZE, token).status_code == 403
 
 
+@pytest.mark.requirement("SES-4", "AU-1")
 def test_a_disabled_principal_and_a_deleted_session_are_felt_elsewhere(team):
     """Also by a second server on the same database."""
     token = team.token("alice")
@@ -173,6 +205,7 @@ def test_metrics_count_what_was_done_and_show_no_callers_words(team):
     assert "canary" not in text
 
 
+@pytest.mark.requirement("AU-17")
 def test_no_planted_secret_is_shown_anywhere(team):
     """Case C12, as far as there is something to plant: log at debug, audit rows, metrics, the process's arguments."""
     token = team.token("alice")

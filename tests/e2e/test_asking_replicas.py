@@ -32,6 +32,7 @@ def http():
         yield client
 
 
+@pytest.mark.requirement("RQ-1")
 def test_an_answer_that_lands_on_another_replica_reaches_the_call(replicas, http):
     """On a handshake session: the call waits on one server, the answer is posted to the other."""
     here, there, workspace = replicas
@@ -41,6 +42,7 @@ def test_an_answer_that_lands_on_another_replica_reaches_the_call(replicas, http
     assert (workspace / "crossed").exists()
 
 
+@pytest.mark.requirement("MRTR-9", "MOD-5", "MOD-6")
 def test_a_retry_that_lands_on_another_replica_verifies(replicas, http):
     """On the stateless revision: the state that one server signed is good on the other."""
     here, there, workspace = replicas

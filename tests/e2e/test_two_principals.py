@@ -306,6 +306,7 @@ def world(request):
         loop.run(database.close())
 
 
+@pytest.mark.requirement("RS-7", "SES-7", "CP-5", "PG-4", "AU-20", "TL-19")
 def test_neither_ever_sees_anything_of_the_other(world):
     """And afterwards each call is on record under the name and the token of who made it."""
     run = world.run

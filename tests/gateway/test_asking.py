@@ -53,6 +53,7 @@ def params_of(question):
     return question["params"]
 
 
+@pytest.mark.requirement("RQ-1", "HL-6", "MRTR-1", "ERA-1")
 def test_a_yes_lets_just_this_call_go_on(server, run, era):
     """The question shows the command; the next call asks anew."""
     name = f"once-{era}"
@@ -64,6 +65,7 @@ def test_a_yes_lets_just_this_call_go_on(server, run, era):
     assert len(client.questions) == 2
 
 
+@pytest.mark.requirement("MRTR-12", "EL-8")
 @pytest.mark.parametrize("person", [says(NO), does("decline"), does("cancel"), says("whatever")])
 def test_a_no_is_a_refusal_and_nothing_happens(server, run, era, person):
     """Also what is none of the offered answers; statelessly that is asked again, until the client gives up."""
@@ -79,6 +81,7 @@ def test_a_no_is_a_refusal_and_nothing_happens(server, run, era, person):
     assert not (server.workspace / name).exists()
 
 
+@pytest.mark.requirement("EL-1", "MRTR-5", "LIFE-9")
 def test_a_client_that_did_not_say_it_can_ask_is_refused(server, run, era):
     """`ask` means deny there: at once, and as an ordinary result."""
     client, result = run(tool("bash", command=f"touch mute-{era}"), says(ONCE), capabilities={})
@@ -139,6 +142,7 @@ def test_a_client_that_fails_to_ask_is_refused(server, http):
     assert not (server.workspace / "failing").exists()
 
 
+@pytest.mark.requirement("LIFE-10", "CAN-1")
 def test_a_person_who_is_away_is_waited_for_and_then_the_question_is_withdrawn(server, http):
     """LIFE-10: the client is told that it need not answer any more; a late answer is taken and dropped."""
     client = Asked(http, server.url, silence).begin()
@@ -152,6 +156,7 @@ def test_a_person_who_is_away_is_waited_for_and_then_the_question_is_withdrawn(s
     assert not (server.workspace / "late").exists()
 
 
+@pytest.mark.requirement("SES-8")
 def test_nobody_answers_for_another_session(server, http):
     """SES-8: the id alone is worth nothing."""
     other = Asked(http, server.url).begin()
@@ -167,6 +172,7 @@ def test_nobody_answers_for_another_session(server, http):
     assert not (server.workspace / "stolen").exists()
 
 
+@pytest.mark.requirement("MRTR-7")
 def test_an_answer_holds_for_the_request_that_asked(server, http):
     """MRTR-7: a yes to one command is no yes to another."""
     client = Asked(http, server.url, says(ONCE))
@@ -176,3 +182,16 @@ def test_an_answer_holds_for_the_request_that_asked(server, http):
     other["params"] |= {"requestState": asked["requestState"], "inputResponses": answers}
     assert client.once(other)["error"]["code"] == -32602
     assert not (server.workspace / "harmful").exists()
+
+
+@pytest.mark.requirement("EL-2", "EL-3", "EL-4", "LG-4")
+def test_a_person_is_asked_for_a_choice_and_for_nothing_else(run, era):
+    """Nothing that could be a secret is asked for, and what is said to the log holds nothing of the call."""
+    command = "touch long-" + "x" * 5000
+    client, _ = run(tool("bash", command=command), says(ALWAYS))
+    (question,) = client.questions
+    (answer,) = question["params"]["requestedSchema"]["properties"].values()
+    assert (answer["type"], answer["enum"]) == ("string", [ONCE, ALWAYS, NO])
+    logged = [note["params"]["data"] for note in client.notes if note["method"] == "notifications/message"]
+    assert len(logged) == (0 if era == "2026-07-28" else 1)
+    assert not any("xxx" in data for data in logged)

@@ -11,6 +11,7 @@ from tests.support.raw_http import INITIALIZE, PING, bash, begin, events
 # --- calls that run
 
 
+@pytest.mark.requirement("HL-5", "HL-7")
 def test_a_long_call_becomes_a_stream_with_comments(post, session):
     """And its answer is its last event."""
     answer = post(bash("sleep 1; echo done"), session=session)
@@ -52,6 +53,7 @@ def test_calls_in_flight_with_equal_ids_each_get_their_own_answer(post, session)
     assert [text[0]["result"]["content"][0]["text"].strip() for text in texts] == ["0", "1", "2"]
 
 
+@pytest.mark.requirement("CAN-2", "ERR-11", "HL-4")
 def test_a_cancelled_call_ends_its_processes_and_its_exchange(server, post, session):
     """Cases 30 and 39: the tree dies, no later write, and exactly one answer."""
     started, late = server.workspace / "started", server.workspace / "late"
@@ -67,6 +69,7 @@ def test_a_cancelled_call_ends_its_processes_and_its_exchange(server, post, sess
     assert not late.exists()
 
 
+@pytest.mark.requirement("CAN-1")
 def test_a_cancellation_reaches_only_its_own_session(server, post, session):
     """Ids are chosen by clients."""
     started = server.workspace / "other-started"
@@ -88,6 +91,7 @@ def test_delete_cancels_what_runs_in_the_session(server, http, post, session):
     assert (events(answer) or [answer.json()])[0]["error"]["code"] == -32800
 
 
+@pytest.mark.requirement("HL-9", "ERA-13")
 def test_a_client_that_leaves_does_not_cancel_its_call(server, post, session):
     """HL-9: on the handshake revisions a closed connection is no cancellation."""
     finished = server.workspace / "finished"

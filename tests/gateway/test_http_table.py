@@ -11,6 +11,7 @@ from tests.support.raw_http import ANSWER, BOTH, INITIALIZE, INITIALIZED, PING, 
 # --- POST
 
 
+@pytest.mark.requirement("SES-1", "SES-2")
 def test_initialize_opens_a_session_and_answers_its_id(post):
     """The mission's first row, with an id of visible ASCII."""
     answer = post(INITIALIZE)
@@ -19,6 +20,7 @@ def test_initialize_opens_a_session_and_answers_its_id(post):
     assert len(answer.headers["mcp-session-id"]) == 43
 
 
+@pytest.mark.requirement("SES-1", "LIFE-5")
 def test_a_failed_initialize_opens_none(post):
     """SES-1: the id comes only with an InitializeResult."""
     answer = post(INITIALIZE | {"params": {}})
@@ -26,6 +28,7 @@ def test_a_failed_initialize_opens_none(post):
     assert "mcp-session-id" not in answer.headers
 
 
+@pytest.mark.requirement("HL-5")
 @pytest.mark.parametrize(
     ("accept", "content_type"),
     [
@@ -52,6 +55,7 @@ def test_initialize_as_an_event_carries_the_session_too(post):
     assert [event["id"] for event in events(answer)] == [0]
 
 
+@pytest.mark.requirement("HL-4", "BAT-3")
 @pytest.mark.parametrize(
     "body",
     [
@@ -68,6 +72,7 @@ def test_what_asks_for_nothing_gets_202_and_no_body(post, session, body):
     assert (answer.status_code, answer.content) == (202, b"")
 
 
+@pytest.mark.requirement("HL-2", "HL-4", "HL-15", "SES-3", "SES-4", "ERA-16", "ERR-1", "ERR-2")
 @pytest.mark.parametrize(
     ("change", "status"),
     [
@@ -115,6 +120,7 @@ def test_a_refusal_answers_the_request_it_refuses(post):
     assert post(PING | {"id": "a"}).json()["id"] == "a"
 
 
+@pytest.mark.requirement("HL-16")
 @pytest.mark.parametrize("version", [None, "2025-06-18", "2024-11-05", "2025-11-25"])
 def test_a_known_version_header_is_accepted(post, session, version):
     """Gemini never sends it; one that differs from the session's has no effect."""
@@ -129,6 +135,7 @@ def test_a_request_beyond_what_the_parser_takes_is_answered_by_its_id(post, sess
     assert (answer.status_code, answer.json()["id"], answer.json()["error"]["code"]) == (200, "nul", -32602)
 
 
+@pytest.mark.requirement("HDR-2")
 def test_blanks_around_a_header_are_no_part_of_it(server, session):
     """RFC 9110 section 5.5."""
     raw = json.dumps(PING).encode()
@@ -137,12 +144,14 @@ def test_blanks_around_a_header_are_no_part_of_it(server, session):
     assert raw_exchange(server, *lines, body=raw).split()[1] == "200"
 
 
+@pytest.mark.requirement("ERA-12")
 def test_an_unknown_method_on_a_session_is_no_lost_session(post, session):
     """ERA-12: 200 and -32601."""
     answer = post(PING | {"method": "no/such"}, session=session)
     assert (answer.status_code, answer.json()["error"]["code"]) == (200, -32601)
 
 
+@pytest.mark.requirement("BAT-1", "BAT-4", "BAT-8")
 def test_a_batch_is_answered_by_an_array_where_its_revision_has_batches(post):
     """The decisions on arrays."""
     batch = [PING, INITIALIZED, PING | {"id": "2"}]
@@ -162,6 +171,7 @@ def test_initialize_inside_a_session_opens_another(post, session):
 # --- the other methods
 
 
+@pytest.mark.requirement("SES-4", "SES-5", "LIFE-11")
 def test_delete_ends_the_session(server, http, post, session):
     """200, then 404 for everything under that id."""
     headers = {"mcp-session-id": session}
@@ -172,6 +182,7 @@ def test_delete_ends_the_session(server, http, post, session):
     assert http.delete(server.url).status_code == 400
 
 
+@pytest.mark.requirement("HL-1", "HL-10", "ERA-14", "SSE-3", "DEP-2")
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH", "OPTIONS"])
 def test_no_other_method_is_allowed(server, http, session, method):
     """GET opens no stream, with or without a session."""
@@ -180,6 +191,7 @@ def test_no_other_method_is_allowed(server, http, session, method):
         assert (answer.status_code, answer.headers["allow"]) == (405, "POST, DELETE")
 
 
+@pytest.mark.requirement("HL-2")
 def test_get_and_delete_from_a_foreign_page_are_refused(server, http, session):
     """Case C01, and the session lives on."""
     headers = {"origin": "http://evil.example", "mcp-session-id": session}
@@ -187,6 +199,7 @@ def test_get_and_delete_from_a_foreign_page_are_refused(server, http, session):
     assert http.delete(server.url, headers={"mcp-session-id": session}).status_code == 200
 
 
+@pytest.mark.requirement("HL-1", "SSE-3")
 @pytest.mark.parametrize("path", ["/mcp/", "/MCP", "/mcp/x", "/", "/admin", "/.well-known/oauth-protected-resource"])
 def test_other_paths_are_404_and_never_a_redirect(server, http, path):
     """mcp-remote asks for well-known documents; with no issuer there are none."""

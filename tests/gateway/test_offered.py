@@ -1,11 +1,14 @@
 """What the product itself offers, held to what the protocol asks of tools, schemas, icons and metadata."""
 
+import ast
 import base64
 import re
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
+import mcp
 from auth import refusals
 from gateway.identity import server_info
 from gateway.settings import Settings
@@ -87,3 +90,16 @@ def test_a_key_of_metadata_has_a_prefix_of_ours_or_the_specifications(key):
 @pytest.mark.requirement("HL-3", "AU-25")
 def test_a_server_listens_on_loopback_unless_it_is_told_otherwise():
     assert Settings.model_fields["host"].default == "127.0.0.1"
+
+
+@pytest.mark.requirement("DEP-1", "EL-2", "EL-3")
+def test_the_product_asks_for_nothing_but_a_choice():
+    """Models, roots and URLs are asked for by fixtures alone; the one form is that of a permission."""
+    asked = {"Elicit": [], "ElicitUrl": [], "Sample": [], "ListRoots": []}
+    root = Path(mcp.__file__).parent
+    for path in root.rglob("*.py"):
+        named = {node.id for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Name)}
+        if "protocol" not in path.parts:
+            for name in named.intersection(asked):
+                asked[name].append(path.relative_to(root).as_posix())
+    assert asked == {"Elicit": ["consent.py"], "ElicitUrl": [], "Sample": [], "ListRoots": []}

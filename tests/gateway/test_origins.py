@@ -9,6 +9,7 @@ LISTED = Rules.of(("https://app.example.com",), ("mcp.example.com",))
 ALL = Rules.of(("*",), ("*",))
 
 
+@pytest.mark.requirement("HL-2", "HM-2", "AU-25")
 @pytest.mark.parametrize(
     ("origin", "allowed"),
     [
@@ -40,6 +41,7 @@ def test_without_a_list_only_loopback_origins_may_call(origin, allowed):
     assert NONE.allow_origin(origin) is allowed
 
 
+@pytest.mark.requirement("HL-2", "AU-25")
 @pytest.mark.parametrize(
     ("origin", "allowed"),
     [

@@ -51,9 +51,9 @@ def headers(message):
 
 
 @contextmanager
-def listening(http, url, wanted, id="L"):
+def listening(http, url, wanted, id="L", **claim):
     """The messages of an open subscription, as they come."""
-    message = stateless("subscriptions/listen", {"notifications": wanted}, id)
+    message = stateless("subscriptions/listen", {"notifications": wanted}, id, **claim)
     with http.stream("POST", url, json=message, headers=headers(message)) as answer:
         assert answer.headers["content-type"] == "text/event-stream"
         yield (json.loads(line[5:]) for line in answer.iter_lines() if line.startswith("data:"))
@@ -70,6 +70,7 @@ def until(true, seconds=TOLD):
         time.sleep(0.05)
 
 
+@pytest.mark.requirement("PRG-1", "PRG-4", "HM-6", "HL-6")
 @pytest.mark.parametrize("era", [LEGACY, MODERN])
 def test_a_call_that_takes_long_tells_that_it_runs(server, http, era):
     """PRG-1, PRG-4: on its own stream, rising, with its own token, before the reply."""
@@ -89,6 +90,7 @@ def test_a_call_that_takes_long_tells_that_it_runs(server, http, era):
     assert reply["result"]["content"][0]["text"] == "done"
 
 
+@pytest.mark.requirement("PRG-1")
 def test_a_client_that_does_not_ask_hears_nothing_but_the_reply(server, http):
     """The answer stays plain JSON."""
     call = tool("bash", command="sleep 2.5; echo done")
@@ -96,6 +98,7 @@ def test_a_client_that_does_not_ask_hears_nothing_but_the_reply(server, http):
     assert http.post(server.url, json=call, headers=headers(call)).headers["content-type"] == "application/json"
 
 
+@pytest.mark.requirement("HM-10", "ERA-13", "CAN-2")
 def test_a_stateless_client_that_leaves_withdraws_its_request(server, http):
     """HM-10: what ran for it is stopped, and does nothing later."""
     call = tool("bash", command="echo > begun; sleep 3; echo > later")
@@ -107,6 +110,7 @@ def test_a_stateless_client_that_leaves_withdraws_its_request(server, http):
     assert not (server.workspace / "later").exists()
 
 
+@pytest.mark.requirement("HL-9", "ERA-13")
 def test_a_session_that_loses_its_connection_withdraws_nothing(server, http):
     """HL-9."""
     client = Asked(http, server.url).begin(LEGACY)
@@ -117,6 +121,7 @@ def test_a_session_that_loses_its_connection_withdraws_nothing(server, http):
     until((server.workspace / "went-on").exists)
 
 
+@pytest.mark.requirement("SUB-3", "SUB-4", "SUB-5", "SUB-9", "CA-5")
 def test_a_listener_hears_of_what_it_asked_for(server, http, harnesses):
     """SUB-3 to SUB-5: the acknowledgement first, then the change of a team's harnesses, each with its tag."""
     wanted = {"promptsListChanged": True, "toolsListChanged": True, "resourceSubscriptions": ["superpi://no/such"]}
@@ -138,6 +143,24 @@ def test_a_listener_hears_of_what_it_asked_for(server, http, harnesses):
     assert "Otherwise" in [prompt["title"] for prompt in prompts]
 
 
+@pytest.mark.requirement("SUB-3", "SUB-7", "SUB-8", "PRG-4", "LG-3")
+def test_a_client_may_listen_twice_and_each_stream_is_its_own(server, http, harnesses):
+    """Nothing is told that was not asked for, also where a subscription asks for progress and the whole log."""
+    claim = {"progressToken": "t", "io.modelcontextprotocol/logLevel": "debug"}
+    both = {"promptsListChanged": True, "resourceSubscriptions": ["superpi://workspace/tools"]}
+    with (
+        listening(http, server.url, both, "A", **claim) as first,
+        listening(http, server.url, {"resourceSubscriptions": ["superpi://workspace/tools"]}, "B", **claim) as second,
+    ):
+        assert [next(one)["method"] for one in (first, second)] == ["notifications/subscriptions/acknowledged"] * 2
+        rewrite(harnesses, "Twice")
+        heard = [next(first), next(first), next(second)]
+    updated = "notifications/resources/updated"
+    assert [note["method"] for note in heard] == ["notifications/prompts/list_changed", updated, updated]
+    assert [note["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] for note in heard] == ["A", "A", "B"]
+
+
+@pytest.mark.requirement("SUB-1")
 def test_an_open_stream_of_a_session_hears_of_changes_too(server, http, harnesses):
     """The only way there: its GET is refused. The note has no tag, as it belongs to no request."""
     client = Asked(http, server.url).begin(LEGACY)
@@ -161,6 +184,7 @@ def test_a_broken_harness_changes_nothing(server, http, harnesses):
     (harnesses / "broken.md").unlink()
 
 
+@pytest.mark.requirement("HM-15")
 def test_who_cannot_take_a_stream_cannot_listen(server, http):
     """HM-15."""
     message = stateless("subscriptions/listen", {"notifications": {}})
@@ -168,6 +192,7 @@ def test_who_cannot_take_a_stream_cannot_listen(server, http):
     assert (answer.status_code, answer.json()["id"]) == (406, 1)
 
 
+@pytest.mark.requirement("SUB-2", "RS-4", "RS-7")
 def test_a_session_subscribes_to_what_it_may_read(server, http):
     """SUB-2, RS-4."""
     client = Asked(http, server.url).begin(LEGACY)
@@ -181,6 +206,7 @@ def test_a_session_subscribes_to_what_it_may_read(server, http):
     assert ask("resources/subscribe", "superpi://conversation/other/transcript")["error"]["code"] == -32002
 
 
+@pytest.mark.requirement("LG-2")
 def test_a_session_says_how_much_it_wants_to_hear(server, http):
     """LG-2."""
     client = Asked(http, server.url).begin(LEGACY)
@@ -192,6 +218,7 @@ def test_a_session_says_how_much_it_wants_to_hear(server, http):
     assert set_level("loud")["error"]["code"] == -32602
 
 
+@pytest.mark.requirement("SUB-6", "CAN-5", "HM-7")
 def test_a_listener_is_told_when_the_server_stops(http):
     """SUB-6: the result of its request, then the end; so that it listens elsewhere."""
     with folder() as workspace, folder() as home, serving(unprivileged(), workspace, home) as server:

@@ -7,6 +7,7 @@ from mcp.accept import Form, accepted, is_json
 BOTH = Form.JSON | Form.EVENTS
 
 
+@pytest.mark.requirement("HL-5", "HM-5")
 @pytest.mark.parametrize(
     ("header", "form"),
     [

@@ -27,6 +27,7 @@ HINTS = {
 }
 
 
+@pytest.mark.requirement("TL-3", "TL-16")
 def test_the_tools_come_in_their_order_with_their_hints():
     """By the hints hosts decide what to approve without asking."""
     hints = {spec.name: spec.annotations for spec in tool_definitions(Limits())}
@@ -34,6 +35,7 @@ def test_the_tools_come_in_their_order_with_their_hints():
     assert list(found.items()) == list(HINTS.items())
 
 
+@pytest.mark.requirement("TL-4", "TL-5", "JS-1", "JS-2")
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
 def test_each_tool_says_what_a_model_needs(tool):
     """TL-4, TL-5: a safe name, words, an object schema that is valid and closed, and a description a property."""
@@ -52,6 +54,7 @@ def test_every_tool_but_read_declares_what_it_gives():
     assert [name for name, tool in TOOLS.items() if tool.spec.output_schema is None] == ["read"]
 
 
+@pytest.mark.requirement("TL-16")
 def test_only_tools_that_read_are_called_so():
     """The hint and what the policy asks for agree."""
     assert all(tool.spec.annotations.read_only == (tool.need is Need.READ) for tool in TOOLS.values())
@@ -66,6 +69,7 @@ def test_a_limit_that_was_raised_is_raised_for_callers_too():
     assert "1800" in str(raised["bash"].spec.input_schema)
 
 
+@pytest.mark.requirement("TL-13", "TL-15")
 @pytest.mark.parametrize(
     ("tool", "arguments", "words"),
     [

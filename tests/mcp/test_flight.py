@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from mcp.flight import Flight
 
 
@@ -9,6 +11,7 @@ async def forever():
     await asyncio.Event().wait()
 
 
+@pytest.mark.requirement("CAN-1")
 async def test_the_one_call_with_an_id_is_cancelled():
     """And no other: not of another connection, not with an id of another type."""
     flight = Flight()
@@ -21,6 +24,7 @@ async def test_the_one_call_with_an_id_is_cancelled():
     assert await flight.landed(1)
 
 
+@pytest.mark.requirement("CAN-3")
 async def test_an_id_shared_by_two_calls_cancels_neither():
     """claude.ai pools chats in one session and numbers every request 1."""
     flight = Flight()
@@ -43,6 +47,7 @@ async def test_waiting_for_calls_ends_at_the_deadline():
     assert await flight.landed(1)
 
 
+@pytest.mark.requirement("CAN-3")
 async def test_a_finished_call_leaves_nothing_behind():
     """Neither its connection nor its id."""
     flight = Flight()

@@ -37,6 +37,7 @@ async def told(listening: Listening):
     return found
 
 
+@pytest.mark.requirement("SUB-3", "SUB-9")
 async def test_each_listener_hears_what_its_filter_names(hub):
     prompts, one, both = (hub.listen(ALICE, f) for f in (Filter(prompts=True), about("x:1"), about("x:1", "x:2")))
     for changed in (PromptsChanged(), ToolsChanged(), ResourceUpdated("x:1"), ResourceUpdated("x:2")):
@@ -113,6 +114,7 @@ async def test_iterating_goes_on_until_the_end(hub):
         assert listening.ended is Ended.CLOSED
 
 
+@pytest.mark.requirement("SUB-2")
 async def test_an_entry_of_a_conversation_updates_its_transcript(hub):
     uri = transcript_uri("c1")
     own, other = hub.listen(ALICE, about(uri)), hub.listen(BOB, about(transcript_uri("c2")))
@@ -120,6 +122,7 @@ async def test_an_entry_of_a_conversation_updates_its_transcript(hub):
     assert (await told(own), await told(other)) == ([ResourceUpdated(uri)], [])
 
 
+@pytest.mark.requirement("SUB-1", "SUB-9", "RS-7")
 async def test_a_new_conversation_changes_the_list_of_its_principal_alone(hub):
     own, unwanted, other = hub.listen(ALICE, LISTS), hub.listen(ALICE, Filter(tools=True)), hub.listen(BOB, LISTS)
     hub.hear(Change(Subject.CONVERSATIONS, "local:alice"))
@@ -137,6 +140,7 @@ ENDS = [
 ]
 
 
+@pytest.mark.requirement("SUB-10")
 @pytest.mark.parametrize(("change", "ended"), ENDS)
 async def test_a_change_of_credentials_ends_whom_it_may_concern(hub, change, ended):
     listeners = [hub.listen(caller, LISTS) for caller in (ALICE, BOB, ANONYMOUS, STDIO)]
@@ -165,6 +169,7 @@ async def test_a_session_takes_its_listeners_along(hub):
     assert (own.ended, other.ended) == (Ended.SESSION, None)
 
 
+@pytest.mark.requirement("SUB-10")
 async def test_a_listening_ends_with_its_credential(hub):
     listening = hub.listen(ALICE, LISTS, until=NOON + timedelta(milliseconds=20))
     later = hub.listen(ALICE, LISTS, until=NOON + timedelta(days=1))
@@ -188,6 +193,7 @@ async def test_the_first_reason_stands(hub):
     assert listening.ended is Ended.DOUBTED
 
 
+@pytest.mark.requirement("HL-12")
 async def test_of_a_sessions_streams_one_is_told(hub):
     """HL-12: no message goes out on two streams of a client."""
     first, second = (hub.listen(ALICE, EVERYTHING, connection="s") for _ in range(2))
@@ -228,6 +234,7 @@ async def test_a_connection_may_want_other_resources_from_now_on(hub):
     assert streams[1].filter == Filter(True, True, True, frozenset({"x:2", "x:3"}))
 
 
+@pytest.mark.requirement("SUB-8")
 async def test_a_hub_forgets_those_who_left(hub):
     for n in range(100):
         with hub.listen(ALICE, about(f"x:{n}"), connection=f"s{n}", until=NOON + timedelta(days=1)):

@@ -57,6 +57,7 @@ def another_process(store, clock, **options):
     return Sessions(store, clock, **({"idle": IDLE, "most": 50} | options))
 
 
+@pytest.mark.requirement("SES-2")
 async def test_an_id_has_256_random_bits_in_visible_ascii(sessions):
     """SES-2."""
     ids = {(await sessions.open(ALICE)).id for _ in range(100)}
@@ -64,6 +65,7 @@ async def test_an_id_has_256_random_bits_in_visible_ascii(sessions):
     assert all(len(id) == 43 and all(0x21 <= ord(char) <= 0x7E for char in id) for id in ids)
 
 
+@pytest.mark.requirement("SES-7", "AU-19")
 async def test_only_the_principal_that_opened_a_session_finds_it(sessions, store, clock):
     """SES-7, warm and cold; a foreign id is as unknown as one that never was."""
     session = await sessions.open(ALICE)

@@ -91,6 +91,7 @@ async def test_only_the_first_answer_counts(pending):
     assert not await pending.answer("s", ALICE, question.id, NO)
 
 
+@pytest.mark.requirement("SES-8")
 @pytest.mark.parametrize(("session", "principal"), [("s", BOB), ("t", BOB), ("s2", ALICE)])
 async def test_only_its_session_and_principal_answer_a_question(pending, session, principal):
     question = await pending.open("s", ALICE)
@@ -110,12 +111,14 @@ async def test_what_cannot_be_an_id_of_ours_costs_no_question_to_the_store(two, 
     assert store.asked_of == []
 
 
+@pytest.mark.requirement("LIFE-10")
 async def test_without_an_answer_the_wait_ends_and_later_ones_are_nobodys(pending):
     question = await pending.open("s", ALICE)
     assert await question.wait(0.01) is None
     assert (await pending.answer("s", ALICE, question.id, YES), len(pending)) == (False, 0)
 
 
+@pytest.mark.requirement("RPC-3")
 async def test_ids_are_long_and_never_used_again(pending):
     """RPC-3: 22 characters of URL-safe Base64 are 128 bits."""
     ids = set()

@@ -64,6 +64,7 @@ def test_the_alias_follows_a_team_that_replaced_the_planner():
     assert render_prompt(Registry((own,)), "plan_architecture", {"topic": "x"})[1][0].content == Text("Plan x.")
 
 
+@pytest.mark.requirement("PR-3", "PR-5")
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
@@ -98,6 +99,7 @@ def test_mistaken_requests_are_told_what_is_known(name, arguments, message):
     assert render_prompt(TEAM, name, arguments) == Fault(message)
 
 
+@pytest.mark.requirement("CP-3")
 @pytest.mark.parametrize(
     ("name", "argument", "value", "offered"),
     [

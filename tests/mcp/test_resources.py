@@ -67,6 +67,7 @@ def sources(tmp_path):
     return make
 
 
+@pytest.mark.requirement("RS-6", "RS-8")
 @pytest.mark.parametrize(
     ("uri", "named"),
     [
@@ -97,11 +98,13 @@ def test_the_uri_of_a_transcript_names_it(id):
     assert parse_uri(transcript_uri(id)) == TranscriptUri(id)
 
 
+@pytest.mark.requirement("RS-6")
 @given(st.text(max_size=80))
 def test_any_other_text_names_nothing(text):
     assert parse_uri(f"superpi://x{text}") is None
 
 
+@pytest.mark.requirement("RS-3", "RS-8")
 def test_what_is_offered():
     assert [(one.uri, one.mime_type) for one in RESOURCES] == [
         ("superpi://workspace/context", "text/markdown"),
@@ -150,6 +153,7 @@ async def test_a_transcript_that_is_too_long_says_where_it_goes_on(sources):
     assert kinds == [(1, "user"), (2, "truncated")]
 
 
+@pytest.mark.requirement("RS-7", "AU-20", "TL-19")
 async def test_anothers_conversation_is_as_unknown_as_one_that_never_was(sources):
     store = await store_with(conversation("theirs", principal="local:bob"))
     mine = sources(store)
@@ -159,6 +163,7 @@ async def test_anothers_conversation_is_as_unknown_as_one_that_never_was(sources
     assert await read_resource(transcript_uri("theirs"), sources(store, "local:bob")) is not None
 
 
+@pytest.mark.requirement("RS-7")
 async def test_conversations_are_listed_by_principal_and_session():
     store = await store_with(
         conversation("a", session="s", minute=1),
@@ -199,6 +204,7 @@ def test_a_conversation_as_a_resource():
     )
 
 
+@pytest.mark.requirement("CP-5", "CP-3")
 async def test_ids_are_completed_from_the_principals_own_conversations():
     store = await store_with(
         conversation("Ab1", minute=1),
@@ -210,6 +216,7 @@ async def test_ids_are_completed_from_the_principals_own_conversations():
     assert await complete_conversation(store, "local:alice", "x") == ()
 
 
+@pytest.mark.requirement("CP-2")
 async def test_at_most_a_hundred_values_are_offered():
     store = await store_with(*(conversation(f"c{n}") for n in range(150)), *(conversation(f"d{n}") for n in range(5)))
     assert len(await complete_conversation(store, "local:alice", "")) == 100

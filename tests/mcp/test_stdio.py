@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from tests.support.eras import request as stateless
 from tests.support.official import Connection
 from tests.support.unprivileged import folder, own, unprivileged
 
@@ -101,6 +102,7 @@ def wait_for(condition, seconds=10):
         time.sleep(0.02)
 
 
+@pytest.mark.requirement("RPC-9", "STD-1", "STD-9", "BAT-1")
 def test_requests_are_answered_and_notifications_are_not(host):
     """One line a message, in order for what needs no work."""
     host.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -130,6 +132,7 @@ def test_calls_run_side_by_side(host):
     assert host.read()["id"] in ("short", "long")
 
 
+@pytest.mark.requirement("CAN-2")
 def test_a_cancelled_call_gets_no_answer(host):
     """CAN-2, and its processes are gone."""
     host.send(bash(1, "touch started; sleep 2; touch late"))
@@ -139,6 +142,7 @@ def test_a_cancelled_call_gets_no_answer(host):
     assert not (host.workspace / "late").exists()
 
 
+@pytest.mark.requirement("STD-7", "LIFE-11")
 def test_the_end_of_input_ends_the_process_and_what_it_ran(host):
     """STD-7: promptly, with nothing left behind."""
     host.send(bash(1, "touch started; sleep 60; touch late"))
@@ -168,6 +172,20 @@ def test_a_terminated_process_ends_what_it_ran(host):
     assert not (host.workspace / "late").exists()
 
 
+@pytest.mark.requirement("SUB-6", "STD-7")
+@pytest.mark.parametrize("end", ["signal", "input"])
+def test_a_listener_gets_the_result_before_the_process_ends(host, end):
+    """And holds nothing up."""
+    host.send(stateless("subscriptions/listen", {"notifications": {"promptsListChanged": True}}, id="L"))
+    assert host.read()["method"] == "notifications/subscriptions/acknowledged"
+    if end == "signal":
+        host.process.send_signal(signal.SIGTERM)
+    code, (last,) = host.close()
+    assert (code, last["id"], last["result"]["resultType"]) == (0, "L", "complete")
+    assert last["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "L"
+
+
+@pytest.mark.requirement("STD-2", "STD-3")
 def test_everything_else_goes_to_stderr(place):
     """STD-2 (pi-mono#2388): the log, also at its loudest, and never on stdout."""
     host = Host(place, SUPERPI_LOG_LEVEL="debug")
@@ -177,6 +195,7 @@ def test_everything_else_goes_to_stderr(place):
     assert any(b"agreed on 2025-06-18" in line for line in host.errors)
 
 
+@pytest.mark.requirement("STD-2", "STD-3")
 def test_a_stray_print_does_not_reach_the_host(place):
     """Whoever writes to fd 1 writes to stderr."""
     program = (
@@ -193,6 +212,7 @@ def test_a_stray_print_does_not_reach_the_host(place):
     assert (done.stdout, sorted(done.stderr.split())) == ("message\n", ["child", "raw", "stray"])
 
 
+@pytest.mark.requirement("STD-8")
 def test_the_local_user_is_capped_by_the_harness_alone(place):
     """Design: over stdio the harness's own mode, whatever the cap on callers over HTTP."""
     host = Host(place, "--harness", "super-pi-code", SUPERPI_REMOTE_MODE="read_only")

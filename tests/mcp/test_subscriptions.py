@@ -65,6 +65,7 @@ async def settled(stream, *uris):
             await asyncio.sleep(0)
 
 
+@pytest.mark.requirement("SUB-2")
 async def test_a_session_has_what_it_subscribed_to(subscriptions):
     for uri in ("x:1", "x:2", "x:2"):
         assert await subscriptions.subscribe("s", uri) is None
@@ -135,6 +136,7 @@ async def test_only_so_many_sessions_are_in_memory(store, hub):
     assert store.asked == before
 
 
+@pytest.mark.requirement("SUB-2")
 async def test_a_stream_hears_what_its_session_subscribes_to_before_and_while_it_is_open(subscriptions, hub):
     await subscriptions.subscribe("s", "x:1")
     with await subscriptions.listen(ALICE, "s", Filter(prompts=True)) as stream:

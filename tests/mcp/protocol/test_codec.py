@@ -56,6 +56,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.requirement("RPC-14", "ERR-1")
 @pytest.mark.parametrize("raw", REFUSED)
 def test_refuses(raw):
     """Each refusal is a value with a reason, and no exception."""

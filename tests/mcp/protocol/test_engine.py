@@ -16,6 +16,7 @@ from tests.support.offers import ENGINE, perform
 # --- the handshake
 
 
+@pytest.mark.requirement("LIFE-2", "LIFE-3", "LIFE-4", "ERA-16")
 @pytest.mark.parametrize(
     ("requested", "agreed"),
     [
@@ -35,11 +36,13 @@ def test_initialize_agrees_on_the_requested_revision_or_the_newest(requested, ag
     assert negotiate(requested).value == agreed
 
 
+@pytest.mark.requirement("ERA-17")
 def test_supported_versions_are_newest_first():
     """The order in which a client should prefer them."""
     assert supported_versions() == ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 
 
+@pytest.mark.requirement("LIFE-1", "TL-1", "RS-1", "PR-1", "CP-1", "LG-1", "MTH-1")
 def test_initialize_answers_what_the_server_is_and_offers():
     """LIFE-1, in the newest revision with every field it knows."""
     assert answer(initialize("2025-11-25"), NEW) == {
@@ -66,6 +69,7 @@ def test_initialize_answers_what_the_server_is_and_offers():
     }
 
 
+@pytest.mark.requirement("LIFE-8", "CP-1", "FLD-1", "FLD-2", "FLD-3")
 def test_the_oldest_revision_gets_only_the_fields_it_knows():
     """Section 30: no title, no completions capability."""
     result = answer(initialize("2024-11-05"), NEW)["result"]
@@ -97,6 +101,7 @@ def test_a_second_initialize_agrees_anew():
     assert step.state.revision is R1
 
 
+@pytest.mark.requirement("LIFE-5")
 @pytest.mark.parametrize(
     "params",
     [
@@ -114,6 +119,7 @@ def test_a_malformed_initialize_is_invalid_params_and_opens_nothing(params):
     assert (step.state, step.facts) == (NEW, ())
 
 
+@pytest.mark.requirement("LIFE-7", "LIFE-12", "PNG-1")
 @pytest.mark.parametrize("method", ["tools/list", "resources/read", "no/such"])
 def test_before_initialize_only_ping_is_answered(method):
     """LIFE-7, LIFE-12."""
@@ -124,12 +130,14 @@ def test_before_initialize_only_ping_is_answered(method):
 # --- JSON-RPC
 
 
+@pytest.mark.requirement("RPC-5", "PNG-1")
 @pytest.mark.parametrize("id", [0, 1, -7, 2**53 + 1, "", "1", "é", "a" * 1000])
 def test_the_id_comes_back_as_it_was(id):
     """RPC-5: value and JSON type."""
     assert answer(request("ping", id=id)) == {"jsonrpc": "2.0", "id": id, "result": {}}
 
 
+@pytest.mark.requirement("RPC-2", "RPC-7", "ERR-2")
 @pytest.mark.parametrize("id", [None, True, False, 1.5, 1.0, [], {}, [1]])
 def test_other_ids_are_refused_without_one(id):
     """RPC-2; an id that cannot be read is left out, not null (RPC-7)."""
@@ -137,6 +145,7 @@ def test_other_ids_are_refused_without_one(id):
     assert (reply["error"]["code"], "id" in reply) == (-32600, False)
 
 
+@pytest.mark.requirement("RPC-1", "RPC-8", "ERR-1", "ERR-2", "ERR-3", "ERR-4")
 @pytest.mark.parametrize(
     ("raw", "code", "id"),
     [
@@ -179,6 +188,7 @@ def test_null_params_count_as_none():
     assert answer(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":null}')["result"] == {}
 
 
+@pytest.mark.requirement("RPC-9", "CAN-3")
 @pytest.mark.parametrize(
     "message",
     [
@@ -202,6 +212,7 @@ def test_never_answers(message):
     assert answer({"jsonrpc": "2.0"} | message, NEW) is None
 
 
+@pytest.mark.requirement("CAN-1")
 def test_a_cancellation_is_a_fact_with_the_id_as_sent():
     """CAN-1: the transport knows what runs under it."""
     raw = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"7"}}'
@@ -216,6 +227,7 @@ NOTE = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 ANSWER = {"jsonrpc": "2.0", "id": 9, "result": {}}
 
 
+@pytest.mark.requirement("BAT-1", "BAT-4", "BAT-7")
 @pytest.mark.parametrize("revision", [R1, R2, R3])
 def test_a_batch_is_answered_request_by_request(revision):
     """BAT-1, BAT-4, BAT-7: one response a request in order, none for notifications, one for what is no message."""
@@ -229,6 +241,7 @@ def test_a_batch_is_answered_request_by_request(revision):
     ]
 
 
+@pytest.mark.requirement("BAT-2", "BAT-5", "BAT-6", "BAT-7", "BAT-8")
 @pytest.mark.parametrize(
     ("batch", "state"),
     [
@@ -246,6 +259,7 @@ def test_a_batch_is_refused_as_a_whole(batch, state):
     assert reply["error"]["code"] == -32600
 
 
+@pytest.mark.requirement("BAT-3", "BAT-7")
 @pytest.mark.parametrize("batch", [[NOTE, NOTE], [ANSWER], [ANSWER, NOTE]])
 def test_a_batch_without_requests_gets_nothing(batch):
     """BAT-3."""
@@ -259,6 +273,7 @@ def waiting():
     return ENGINE.receive(json.dumps(call("echo", text="hi")).encode(), opened())
 
 
+@pytest.mark.requirement("CAN-2", "ERR-11")
 def test_a_cancelled_request_gets_an_answer_only_where_one_is_owed():
     """CAN-2: none on stdio; HTTP has to end its exchange."""
     assert ENGINE.resume(waiting(), Outcome(0, Cancelled(owed=False))).reply is None
@@ -266,6 +281,7 @@ def test_a_cancelled_request_gets_an_answer_only_where_one_is_owed():
     assert json.loads(reply.encode())["error"]["code"] == -32800
 
 
+@pytest.mark.requirement("ERR-5")
 @pytest.mark.parametrize("value", [Broken("abc"), Completion(())])
 def test_a_fault_of_the_servers_own_is_an_internal_error(value):
     """Also an outcome of a kind that the effect cannot have."""

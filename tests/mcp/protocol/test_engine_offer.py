@@ -11,6 +11,7 @@ from tests.support.offers import ENGINE, OFFER
 # --- lists and pages
 
 
+@pytest.mark.requirement("FLD-1", "FLD-2", "LIFE-8", "LIFE-9", "TL-4", "TL-16", "RS-3", "PG-3")
 @pytest.mark.parametrize(
     ("method", "member", "revision", "fields"),
     [
@@ -54,6 +55,7 @@ def pages(method, member, engine, state):
     raise AssertionError("the list does not end")
 
 
+@pytest.mark.requirement("PG-1", "PG-2", "PG-3", "TL-3")
 @pytest.mark.parametrize("size", [1, 2, 3, 6, 7, 100])
 @pytest.mark.parametrize(
     ("method", "member"), [("tools/list", "tools"), ("resources/list", "resources"), ("prompts/list", "prompts")]
@@ -65,6 +67,7 @@ def test_pages_together_are_the_whole_list(method, member, size):
     assert len(whole) == {"tools": 2, "resources": 6, "prompts": 1}[member]
 
 
+@pytest.mark.requirement("PG-2", "PG-3", "PG-4")
 def test_a_cursor_is_good_for_its_list_its_principal_and_its_key_alone():
     """PG-2, PG-4: anything else is invalid params."""
     small = Engine(OFFER, (b"k",), 1)
@@ -87,6 +90,7 @@ def test_a_cursor_is_good_for_its_list_its_principal_and_its_key_alone():
 # --- tools, prompts, resources, completion
 
 
+@pytest.mark.requirement("TL-10")
 def test_a_tool_call_gives_text_and_structure():
     """The whole result."""
     assert answer(call("echo", text="hi"))["result"] == {
@@ -95,6 +99,7 @@ def test_a_tool_call_gives_text_and_structure():
     }
 
 
+@pytest.mark.requirement("CT-1", "FLD-2", "TL-14", "TL-18")
 def test_what_a_revision_does_not_know_becomes_what_it_does():
     """Section 30: no structure and no links before 2025-06-18."""
     new, old = (answer(call("rich", text="hi"), opened(revision))["result"] for revision in (R4, R1))
@@ -112,6 +117,7 @@ def test_what_a_revision_does_not_know_becomes_what_it_does():
     assert "structuredContent" not in old
 
 
+@pytest.mark.requirement("TL-13", "TL-15")
 def test_bad_arguments_are_the_tools_error_in_words():
     """TL-13: the model sees them and can mend them."""
     result = answer(call("echo", text=7))["result"]
@@ -121,6 +127,7 @@ def test_bad_arguments_are_the_tools_error_in_words():
     }
 
 
+@pytest.mark.requirement("TL-11", "TL-13", "PR-3", "PR-6", "RS-4", "CP-4", "ERR-4", "ERR-6")
 @pytest.mark.parametrize(
     ("method", "params", "code"),
     [
@@ -164,6 +171,7 @@ def test_a_prompt_is_rendered():
     }
 
 
+@pytest.mark.requirement("RS-3", "RS-9")
 def test_a_resource_may_have_several_contents():
     """RS-3, RS-9."""
     uri = "superpi://workspace/context"
@@ -175,6 +183,7 @@ def test_a_resource_may_have_several_contents():
     }
 
 
+@pytest.mark.requirement("CP-2")
 def test_at_most_a_hundred_completions_go_out():
     """CP-2."""
     params = {"ref": {"type": "ref/prompt", "name": "plan"}, "argument": {"name": "goal", "value": "g"}}
@@ -182,6 +191,7 @@ def test_at_most_a_hundred_completions_go_out():
     assert completion == {"values": [f"g{n}" for n in range(100)], "total": 150, "hasMore": True}
 
 
+@pytest.mark.requirement("CP-3")
 @pytest.mark.parametrize(("revision", "context"), [(R2, {}), (R3, {"other": "x"})])
 def test_completion_context_counts_from_2025_06_18(revision, context):
     """CP-3."""

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,6 +58,7 @@ def encode(value):
     return json.dumps(value).encode()
 
 
+@pytest.mark.requirement("RPC-1", "RPC-6", "STD-1")
 @given(st.binary() | (st.recursive(VALUES, st.lists) | MESSAGES | st.lists(MESSAGES)).map(encode), STATES)
 def test_it_never_raises_whatever_the_bytes(raw, state):
     """A reply is JSON-RPC, and the next state is a state."""
@@ -69,6 +71,7 @@ def test_it_never_raises_whatever_the_bytes(raw, state):
             assert ("result" in item) != ("error" in item)
 
 
+@pytest.mark.requirement("RPC-5", "RPC-9")
 @given(MESSAGES, STATES)
 def test_a_request_gets_its_id_back_and_a_notification_nothing(message, state):
     """RPC-5 and RPC-9 for every method, known or not, well formed or not."""

@@ -15,6 +15,7 @@ from mcp.protocol.notes import (
 EVERY: list[Changed] = [ToolsChanged(), PromptsChanged(), ResourcesChanged(), ResourceUpdated("x:1")]
 
 
+@pytest.mark.requirement("SUB-3")
 @pytest.mark.parametrize(
     ("filter", "heard"),
     [

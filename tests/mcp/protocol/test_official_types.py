@@ -51,6 +51,7 @@ def reply(engine, method, params, revision):
     return json.loads(engine.handle_message(raw, state, perform)[0])
 
 
+@pytest.mark.requirement("MTH-1", "MTH-2", "MTH-3", "FLD-5", "TL-4", "RS-3", "CP-2")
 @pytest.mark.parametrize("revision", EVERY)
 @pytest.mark.parametrize(("method", "params"), REQUESTS)
 def test_every_result_is_of_the_official_type(revision, method, params):
@@ -68,6 +69,7 @@ def test_every_result_is_of_the_official_type(revision, method, params):
         assert answer["error"]["code"] == -32601
 
 
+@pytest.mark.requirement("MTH-1", "MTH-2", "MTH-3")
 @pytest.mark.parametrize("revision", EVERY)
 def test_the_method_table_is_the_official_map(revision):
     """Every client request of the map is served, and nothing else is."""
@@ -86,6 +88,7 @@ def test_no_field_is_declared_for_a_revision_out_of_the_table():
     assert set(encode.FIELD_SINCE.values()) <= set(Revision)
 
 
+@pytest.mark.requirement("CA-1", "MRTR-2")
 def test_what_may_be_kept_and_what_may_ask_is_what_the_official_types_say():
     """CA-1, MRTR-2."""
     assert set(results.HINTS) == set(official.CACHEABLE_METHODS)

@@ -44,6 +44,7 @@ def again(token, responses, state=ALICE, params=CALL, *, now=50.0, engine=ENGINE
     return answer(request("tools/call", retry, id=2), state=state, act=act, now=now, engine=engine)[0]
 
 
+@pytest.mark.requirement("MRTR-1", "MRTR-3", "MRTR-4", "MRTR-11", "EL-4", "EL-6", "SA-2", "MTH-5", "FLD-4")
 def test_a_question_goes_out_without_an_envelope():
     """MRTR-3, MRTR-4, MRTR-11, EL-6: by method and parameters, and nothing may be kept of it."""
     result = answer(request("tools/call", CALL), act=lambda _: InputRequired(ASKED, 1.0))[0]["result"]
@@ -72,6 +73,7 @@ def test_a_question_goes_out_without_an_envelope():
     }
 
 
+@pytest.mark.requirement("MRTR-9", "MRTR-10", "MOD-6")
 def test_the_answers_of_every_round_reach_the_call():
     """Each round carries what came before, so that no server has to remember anything (MRTR-9)."""
     second = again(first()["requestState"], {"name": YES, "unknown": 1})["result"]
@@ -80,6 +82,7 @@ def test_the_answers_of_every_round_reach_the_call():
     assert third["content"][0]["text"] == repr({"name": YES, "roots": {"roots": []}})
 
 
+@pytest.mark.requirement("MRTR-10")
 def test_an_answer_that_is_missing_is_asked_for_again():
     """MRTR-10: not an error; neither are answers to what nobody asked."""
     assert list(again(first()["requestState"], {})["result"]["inputRequests"]) == ["name"]
@@ -101,6 +104,7 @@ def test_the_same_request_written_otherwise_is_the_same():
     assert "result" in again(first()["requestState"], {"name": YES}, params=other)
 
 
+@pytest.mark.requirement("MRTR-6", "MRTR-7", "AU-24", "AU-20")
 @pytest.mark.parametrize(
     "changes",
     [
@@ -118,6 +122,7 @@ def test_a_state_is_good_for_its_request_alone(changes):
     assert reply["error"]["code"] == -32602
 
 
+@pytest.mark.requirement("MRTR-6")
 @given(data=st.data())
 def test_a_state_that_was_tampered_with_is_refused(data):
     """Whichever byte it was."""
@@ -140,6 +145,7 @@ def test_a_state_has_one_spelling(data):
         assert again(changed, {"name": YES})["error"]["code"] == -32602
 
 
+@pytest.mark.requirement("MRTR-6")
 @pytest.mark.parametrize("token", ["", "x", "ä", 1, {}, "A" * 100_000])
 def test_a_state_that_is_none_is_refused(token):
     """Never a failure of the server's."""
@@ -161,6 +167,7 @@ def test_keys_are_rotated_without_losing_a_question():
     assert "result" in again(first()["requestState"], {"name": YES}, engine=rotated)
 
 
+@pytest.mark.requirement("MRTR-2")
 def test_prompts_and_resources_ask_too():
     """MRTR-2: and nothing else does."""
     for method, params in (
@@ -173,6 +180,7 @@ def test_prompts_and_resources_ask_too():
     assert reply["error"]["code"] == -32603
 
 
+@pytest.mark.requirement("MOD-8", "HM-14", "ERR-9")
 def test_what_a_client_did_not_declare_is_said_in_its_own_words():
     """MOD-8: an object of capabilities, and 400; a handshake client's model reads it in the result."""
     missing = CapabilityMissing({"sampling": {}})

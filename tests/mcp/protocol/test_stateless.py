@@ -24,6 +24,7 @@ def refused(code, status, message, *args, **kwargs):
     return reply["error"]
 
 
+@pytest.mark.requirement("MOD-1", "LG-3", "HM-14", "ERR-4")
 @pytest.mark.parametrize(
     "claim",
     [
@@ -42,12 +43,14 @@ def test_what_a_request_must_say_of_itself(claim):
     refused(-32602, 400, request("tools/list", claim=claim), modern=True)
 
 
+@pytest.mark.requirement("MOD-2")
 def test_a_client_need_not_say_who_it_is():
     """MOD-2."""
     reply, status = answer(request("tools/list"))
     assert (status, "result" in reply) == (200, True)
 
 
+@pytest.mark.requirement("MOD-7", "ERA-7", "ERR-10")
 @pytest.mark.parametrize("version", ["v999", "2025-11-25", "2026-07-29", ""])
 def test_a_version_that_is_not_spoken_statelessly(version):
     """MOD-7, ERA-7: also one that only the handshake agrees on. The data names what is spoken, and what was asked."""
@@ -56,6 +59,7 @@ def test_a_version_that_is_not_spoken_statelessly(version):
     assert error["data"] == {"supported": list(supported_versions()), "requested": version}
 
 
+@pytest.mark.requirement("HDR-1", "HDR-2", "HDR-3", "HDR-4", "HDR-5", "HDR-11", "HM-12", "ERR-8")
 @pytest.mark.parametrize(
     "changes",
     [
@@ -81,6 +85,7 @@ def test_headers_that_do_not_repeat_the_body(changes):
     refused(-32020, 400, message, mirror(message, **changes))
 
 
+@pytest.mark.requirement("HDR-1", "HDR-4")
 @pytest.mark.parametrize("name", [("echo",), ("=?base64?ZWNobw==?=",)])
 def test_headers_that_repeat_the_body(name):
     """As they are, or in Base64."""
@@ -88,6 +93,7 @@ def test_headers_that_repeat_the_body(name):
     assert answer(message, mirror(message, name=name))[1] == 200
 
 
+@pytest.mark.requirement("HM-14", "ERR-3")
 def test_the_order_in_which_the_first_failure_wins():
     """What a request says of itself, then the headers, the version, the method, its parameters (section 5)."""
     wrong = {"version": ("2026-07-28",), "method": ("x",)}
@@ -102,6 +108,7 @@ def test_the_order_in_which_the_first_failure_wins():
     refused(-32602, 200, message, mirror(message))
 
 
+@pytest.mark.requirement("ERA-5", "PNG-2", "MTH-1", "ERR-3")
 @pytest.mark.parametrize(
     "method", ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "no/such"]
 )
@@ -110,6 +117,7 @@ def test_methods_of_the_handshake_are_not_there(method):
     refused(-32601, 404, request(method, {"protocolVersion": "2025-11-25", "capabilities": {}}))
 
 
+@pytest.mark.requirement("MOD-9", "MOD-13", "ERR-3")
 def test_a_server_that_offers_nothing_has_no_method_for_it():
     """MOD-9, MOD-13: what is not declared is not found, in both eras."""
     bare = Engine(Offer(OFFER.server), (b"k",))
@@ -120,6 +128,7 @@ def test_a_server_that_offers_nothing_has_no_method_for_it():
     assert answer(request("server/discover"), engine=bare)[0]["result"]["capabilities"] == {}
 
 
+@pytest.mark.requirement("DISC-1", "DISC-2", "DISC-3", "DISC-4", "MOD-10", "ERA-17", "LG-1")
 def test_discovery_says_what_is_spoken_and_offered():
     """DISC-1 to DISC-3: the server is named in `_meta`, not in the body."""
     result = answer(request("server/discover"))[0]["result"]
@@ -148,6 +157,7 @@ def test_discovery_says_what_is_spoken_and_offered():
     }
 
 
+@pytest.mark.requirement("RPC-10", "MOD-10", "CA-1", "CA-2", "PR-7", "CP-6", "RS-10", "FLD-5")
 @pytest.mark.parametrize(
     ("method", "params", "hint"),
     [
@@ -173,6 +183,7 @@ def test_every_result_says_its_kind_and_its_server_and_some_how_long_they_hold(m
     assert (result.get("ttlMs"), result.get("cacheScope")) == hint
 
 
+@pytest.mark.requirement("CA-3", "PG-4")
 def test_every_page_of_a_list_has_the_same_scope():
     """CA-3, PG-4."""
     engine = Engine(OFFER, (b"k",), 1)
@@ -187,12 +198,14 @@ def test_a_result_keeps_its_own_metadata():
     assert result["_meta"].keys() == {"io.modelcontextprotocol/serverInfo", "io.superpi/refusal"}
 
 
+@pytest.mark.requirement("RS-5", "RPC-13")
 def test_a_resource_that_is_not_there_is_invalid_params():
     """RS-5, RPC-13: the code of the handshake revisions must not be sent."""
     error = refused(-32602, 200, request("resources/read", {"uri": "superpi://no"}))
     assert error["data"] == {"uri": "superpi://no"}
 
 
+@pytest.mark.requirement("ERA-15", "FLD-5")
 def test_no_handshake_result_has_a_field_of_this_era():
     """ERA-15."""
     for revision in EVERY[:-1]:
@@ -201,6 +214,7 @@ def test_no_handshake_result_has_a_field_of_this_era():
             assert not result.keys() & {"resultType", "ttlMs", "cacheScope", "_meta"}
 
 
+@pytest.mark.requirement("MOD-4", "ERA-18")
 def test_a_request_is_taken_under_nothing_but_itself():
     """MOD-4: what its connection agreed on or said before counts for nothing, and it changes nothing there."""
     held = State("local:a", "h", Revision.R2024_11_05, {"name": "old"}, {"sampling": {}}, True, LogLevel.DEBUG)
@@ -219,6 +233,7 @@ def test_a_request_is_taken_under_nothing_but_itself():
     )
 
 
+@pytest.mark.requirement("ERA-2", "ERA-3", "ERA-4", "ERA-8", "BAT-8")
 @pytest.mark.parametrize(
     ("body", "versions", "has_session", "stateless"),
     [
@@ -242,6 +257,7 @@ def test_the_era_of_a_payload(body, versions, has_session, stateless):
     assert is_stateless(payload, versions, has_session=has_session) is stateless
 
 
+@pytest.mark.requirement("ERA-4", "ERA-6")
 def test_a_request_without_a_claim_under_this_eras_header():
     """ERA-4, ERA-6: what is missing is said, but for the handshake, which contradicts the header."""
     refused(-32602, 400, BARE, mirror(BARE), modern=True)
@@ -249,6 +265,7 @@ def test_a_request_without_a_claim_under_this_eras_header():
     refused(-32020, 400, handshake, mirror(handshake), modern=True)
 
 
+@pytest.mark.requirement("BAT-6", "BAT-8", "HM-3")
 def test_no_array_holds_a_request_of_this_era():
     """BAT-6, BAT-8: the whole array is refused, also where the connection has batches."""
     for modern in (True, False):
@@ -257,12 +274,14 @@ def test_no_array_holds_a_request_of_this_era():
         assert (reply["error"]["code"], status, "id" in reply) == (-32600, 400, False)
 
 
+@pytest.mark.requirement("HM-9", "RPC-15")
 def test_a_response_answers_nothing():
     """HM-9, RPC-15: this era's server never asks, so nobody may answer."""
     reply, status = answer({"jsonrpc": "2.0", "id": 1, "result": {}}, modern=True)
     assert (reply["error"]["code"], status) == (-32600, 400)
 
 
+@pytest.mark.requirement("ERA-8", "HM-4")
 def test_a_notification_is_taken_and_dropped():
     """ERA-8."""
     assert answer({"jsonrpc": "2.0", "method": "notifications/whatever"}, modern=True) == (None, 202)
@@ -283,6 +302,7 @@ GIVEN = {"text": "x", "region": "eu", "count": 42, "deep": {"flag": True}}
 HEADERS = {"region": ("eu",), "count": ("42",), "flag": ("true",)}
 
 
+@pytest.mark.requirement("HDR-7", "HDR-8", "HDR-10", "HDR-12")
 @pytest.mark.parametrize(
     ("arguments", "headers", "status"),
     [
@@ -310,6 +330,7 @@ def test_arguments_that_headers_repeat(arguments, headers, status):
     assert status == 200 or reply["error"]["code"] == -32020
 
 
+@pytest.mark.requirement("HDR-6")
 @pytest.mark.parametrize(
     "property",
     [

@@ -52,6 +52,7 @@ def told(note, revision=R4, level=None, params=None, id=7):
     return None if raw is None else json.loads(raw)
 
 
+@pytest.mark.requirement("PRG-1")
 @pytest.mark.parametrize("token", ["t", 5, 0])
 def test_progress_carries_the_token_that_was_given(token):
     """PRG-1: in its own type."""
@@ -59,18 +60,21 @@ def test_progress_carries_the_token_that_was_given(token):
     assert note["params"] == {"progressToken": token, "progress": 1, "total": 2, "message": "half"}
 
 
+@pytest.mark.requirement("PRG-1")
 @pytest.mark.parametrize("params", [{}, {"_meta": None}, {"_meta": {}}, {"_meta": {"progressToken": True}}])
 def test_progress_that_nobody_asked_for_is_not_told(params):
     """A token is a string or an integer."""
     assert told(Progress(1), params=params) is None
 
 
+@pytest.mark.requirement("FLD-1")
 def test_the_first_revision_knows_no_words_with_progress():
     """Section 30."""
     params = {"_meta": {"progressToken": 1}}
     assert told(Progress(1, None, "x"), R1, params=params)["params"] == {"progressToken": 1, "progress": 1}
 
 
+@pytest.mark.requirement("LG-2", "LG-3")
 @pytest.mark.parametrize(
     ("revision", "wanted", "level", "heard"),
     [
@@ -97,6 +101,7 @@ def test_a_log_is_told_to_whoever_wants_to_hear_of_its_level(revision, wanted, l
     )
 
 
+@pytest.mark.requirement("SUB-4", "SUB-5")
 @pytest.mark.parametrize("id", [1, "1"])
 def test_everything_on_a_subscription_names_it(id):
     """SUB-4, SUB-5: in the type of its id."""
@@ -120,6 +125,7 @@ NOTES = [
 ]
 
 
+@pytest.mark.requirement("MTH-4")
 @pytest.mark.parametrize("revision", EVERY)
 @pytest.mark.parametrize("note", NOTES, ids=lambda note: type(note).__name__)
 def test_every_note_is_of_the_official_type(revision, note):
@@ -136,6 +142,7 @@ def test_an_announcement_belongs_to_no_request(note):
     official.parse_server_notification(message["method"], R4.value, message.get("params"))
 
 
+@pytest.mark.requirement("EL-4", "FLD-3", "MTH-5")
 @pytest.mark.parametrize("revision", [R3, R4])
 @pytest.mark.parametrize("question", [FORM, MODEL, ROOTS], ids=lambda question: type(question).__name__)
 def test_every_question_is_of_the_official_type(revision, question):
@@ -146,6 +153,7 @@ def test_every_question_is_of_the_official_type(revision, question):
     official.parse_server_request(message["method"], revision.value, message["params"])
 
 
+@pytest.mark.requirement("EL-1", "EL-5", "SA-1", "RO-1", "MRTR-5", "LIFE-9", "MTH-5")
 @pytest.mark.parametrize(
     ("question", "capabilities", "revision", "required"),
     [
@@ -170,6 +178,7 @@ def test_what_a_client_lacks_for_a_question(question, capabilities, revision, re
     assert lacking(question, capabilities, revision) == required
 
 
+@pytest.mark.requirement("MRTR-12")
 @pytest.mark.parametrize(
     ("question", "result", "reply"),
     [
@@ -186,6 +195,7 @@ def test_an_answer_is_read(question, result, reply):
     assert read(question, result) == (Sampled(result) if reply is None else reply)
 
 
+@pytest.mark.requirement("EL-8", "MRTR-10")
 @pytest.mark.parametrize(
     ("question", "result"),
     [
@@ -209,6 +219,7 @@ def test_what_does_not_fit_is_no_answer(question, result):
     assert isinstance(read(question, result), Unanswered)
 
 
+@pytest.mark.requirement("SUB-3")
 @pytest.mark.parametrize(
     ("wanted", "filter"),
     [
@@ -227,6 +238,7 @@ def test_a_filter_is_read(wanted, filter):
     assert telling.filter_of(Request(1, "subscriptions/listen", {"notifications": wanted})) == filter
 
 
+@pytest.mark.requirement("EL-5", "FLD-4")
 def test_the_oldest_elicitation_has_no_place_for_a_url():
     """The encoder leaves out what a revision does not know; `lacking` keeps it from being asked."""
     assert Revision.R2025_06_18 < Revision.R2025_11_25

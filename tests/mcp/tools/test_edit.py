@@ -24,6 +24,7 @@ from tests.support.environments import ROOT
 from tests.support.files import call, context, problems_with, refused, said, tree
 
 
+@pytest.mark.requirement("TL-6")
 async def test_the_result_shows_the_change(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("1\n2\n3\n")
     edits = [{"old_text": "2", "new_text": "two"}, {"old_text": "3\n", "new_text": ""}]

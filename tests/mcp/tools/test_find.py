@@ -96,6 +96,7 @@ async def test_what_is_wrong_is_said(root: Path, arguments: dict[str, object], w
     assert str(root) not in text
 
 
+@pytest.mark.requirement("TL-6")
 async def test_the_data_is_the_paths(root: Path) -> None:
     found = await call(FIND, context(root), pattern="app*")
     assert found.structured == {"files": ["src/app/", "src/app-x/", "src/app.py"], "truncated": False}

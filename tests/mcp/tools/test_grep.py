@@ -99,6 +99,7 @@ async def test_grep_prints(tmp_path: Path, arguments: dict[str, object], text: s
     assert await said(GREP, context(laid(tmp_path, TREE)), **arguments) == text
 
 
+@pytest.mark.requirement("TL-6")
 async def test_the_data_is_the_matches_without_context(tmp_path: Path) -> None:
     found = await call(GREP, context(laid(tmp_path, TREE)), pattern="two", context=1)
     assert found.structured == {

@@ -65,6 +65,7 @@ async def test_an_empty_workspace_is_a_sentence(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.requirement("TL-6")
 async def test_the_data_has_types_and_sizes(root: Path) -> None:
     found = await call(LS, context(root, limits=Limits(ls_entries=8)))
     assert found.structured == {

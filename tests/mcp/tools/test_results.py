@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from auth.permissions import Deny, Layer, Mode
 from mcp.faults import Fault
 from mcp.protocol.content import Image, Text, ToolResult
@@ -9,6 +11,7 @@ from mcp.tools.refusal import refusal_result
 from mcp.tools.results import failed, succeeded
 
 
+@pytest.mark.requirement("TL-14", "TL-6")
 def test_a_fault_becomes_its_words_and_nothing_structured() -> None:
     assert failed(Fault("x does not exist."), "read") == ToolResult((Text("x does not exist."),), is_error=True)
 

@@ -112,6 +112,7 @@ async def test_14_the_end_of_a_giant_line_is_shown_with_sane_numbers(bench: Benc
     assert (bench.root / spool).read_text() == "x" * 5_000_000 + "end\n"
 
 
+@pytest.mark.requirement("TL-15")
 @pytest.mark.parametrize(
     ("script", "text"),
     [

@@ -16,6 +16,7 @@ from mcp.workspace.opening import Place
 from tests.support.files import call, context, refused, said, tree
 
 
+@pytest.mark.requirement("TL-6")
 async def test_a_new_file_is_told_from_a_replaced_one_and_bytes_are_bytes(tmp_path: Path) -> None:
     assert await call(TOOL, context(tmp_path), path="a/f", content="\u20ac" * 1000) == ToolResult(
         (Text("Created a/f with 3,000 bytes."),), {"path": "a/f", "bytes": 3000, "created": True}

@@ -109,6 +109,7 @@ def test_no_more_are_inside_than_allowed_and_nobody_is_forgotten(calls: list[tup
     asyncio.run(main())
 
 
+@pytest.mark.requirement("TL-15")
 async def test_a_command_that_finds_no_place_is_refused_in_words_and_later_ones_run():
     choice = choose(World(), allow_unsandboxed=True, local=False)
     assert choice.sandbox is not None
