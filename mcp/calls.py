@@ -36,6 +36,7 @@ from mcp.protocol.effects import (
     CapabilityMissing,
     Complete,
     Completion,
+    Declined,
     Done,
     Effect,
     GetPrompt,
@@ -171,7 +172,7 @@ class Performer:
             case _:
                 assert_never(effect)
 
-    async def _subscribe(self, effect: Subscribe, connection: Connection) -> Done | NotFound:
+    async def _subscribe(self, effect: Subscribe, connection: Connection) -> Done | NotFound | Declined:
         """Only what the caller may read can be subscribed to; to end it, nothing need be there any more (SUB-10)."""
         if connection.session is None:
             return NotFound("Nothing can be subscribed to on this connection.")
@@ -181,7 +182,7 @@ class Performer:
         if not await self._may_read(effect.uri, connection):
             return NotFound(_NO_RESOURCE)
         fault = await self.subscriptions.subscribe(connection.session, effect.uri)
-        return Done() if fault is None else NotFound(fault.message)
+        return Done() if fault is None else Declined(fault.message)
 
     async def _listen(self, filter: Filter, connection: Connection, exchange: Exchange) -> Done:
         """Tell the client of changes until it leaves, its credential is in doubt, or the process stops."""

@@ -99,6 +99,8 @@ class Router:
             await http.send_refusal(send, refused)
 
     async def _delete(self, scope: Scope, send: Send) -> Refused | None:
+        if not _names_known_version(_versions(scope)):
+            return Refused(HttpRefusal.VERSION_UNKNOWN)
         session = await self._session(scope)
         if isinstance(session, HttpRefusal):
             return Refused(session)
@@ -131,10 +133,10 @@ class Router:
 
     async def _take(self, request: _Request) -> Refused | None:
         """By era: what a body claims first, then what its headers say."""
-        versions = tuple(http.header_values(request.scope, b"mcp-protocol-version"))
+        versions = _versions(request.scope)
         if stateless.is_stateless(request.payload, versions, has_session=request.has_session):
             return await self._stateless(request)
-        if len(versions) > 1 or not all(map(revisions.by_name, versions)):
+        if not _names_known_version(versions):
             return Refused(HttpRefusal.VERSION_UNKNOWN, request.id)
         if _is_initialize(request.payload):
             return await self._initialize(request)
@@ -315,6 +317,15 @@ def _mirror(scope: Scope) -> Mirror:
             params[name] = (*params.get(name, ()), raw.decode("latin-1").strip(" \t"))
     version, method, target = (tuple(found.get(key, ())) for key in _MIRRORING)
     return Mirror(version, method, target, params)
+
+
+def _versions(scope: Scope) -> tuple[str, ...]:
+    return tuple(http.header_values(scope, b"mcp-protocol-version"))
+
+
+def _names_known_version(versions: tuple[str, ...]) -> bool:
+    """Whether `MCP-Protocol-Version` is absent, or names one version that is spoken (HL-15, HL-16)."""
+    return len(versions) <= 1 and all(map(revisions.by_name, versions))
 
 
 def _request_id(payload: Payload) -> RequestId | None:

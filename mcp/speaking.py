@@ -6,6 +6,7 @@ no `say`. Questions on a handshake revision wait in `Pending`; on a stateless on
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -135,7 +136,11 @@ class Speaker:
         if isinstance(waiting, Fault):
             return Unanswered(waiting.message)
         line.say(telling.question(waiting.id, question, self._state))
-        body = await waiting.wait(line.patience)
+        try:
+            body = await waiting.wait(line.patience)
+        except asyncio.CancelledError:
+            line.say(telling.withdrawal(waiting.id, "the call that asked was withdrawn"))
+            raise
         if body is None:
             line.say(telling.withdrawal(waiting.id, "nobody answered in time"))
             return Unanswered("nobody answered in time")

@@ -17,6 +17,7 @@ from mcp.protocol.effects import (
     CapabilityMissing,
     Complete,
     Completion,
+    Declined,
     Done,
     Effect,
     GetPrompt,
@@ -47,7 +48,7 @@ def conclude(effect: Effect, value: Value, request: Request, context: Context) -
             return _unperformed(value)
         case ((ReadResource(uri=uri) | Subscribe(uri=uri)), NotFound(message)):
             return Refusal(Reason.RESOURCE_NOT_FOUND, message, {"uri": uri})
-        case _, NotFound(message):
+        case _, NotFound(message) | Declined(message):
             return Refusal(Reason.INVALID_PARAMS, message)
         case _, CapabilityMissing(required):
             return _incapable(effect, required, context)

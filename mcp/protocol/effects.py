@@ -78,7 +78,7 @@ class Complete:
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """Begin (`on`) or end telling a connection of a resource's updates. Outcome: `Done`, or `NotFound`."""
+    """Begin (`on`) or end telling a connection of a resource's updates. Outcome: `Done`, `NotFound` or `Declined`."""
 
     slot: int
     request_id: RequestId
@@ -103,6 +103,13 @@ Asking = CallTool | ReadResource | GetPrompt
 @dataclass(frozen=True, slots=True)
 class NotFound:
     """What was asked for does not exist for this caller; `message` says what to do."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """What was asked for exists, and it cannot be done as it was asked; `message` says what to do."""
 
     message: str
 
@@ -179,6 +186,7 @@ Value = (
     | InputRequired
     | CapabilityMissing
     | NotFound
+    | Declined
     | Cancelled
     | Away
     | Broken

@@ -195,3 +195,20 @@ def test_a_person_is_asked_for_a_choice_and_for_nothing_else(run, era):
     logged = [note["params"]["data"] for note in client.notes if note["method"] == "notifications/message"]
     assert len(logged) == (0 if era == "2026-07-28" else 1)
     assert not any("xxx" in data for data in logged)
+
+
+@pytest.mark.requirement("CAN-1", "CAN-2", "LIFE-10")
+def test_a_question_of_a_call_that_was_withdrawn_is_withdrawn_too(server, http):
+    """So that nobody has to answer what nothing waits for; an answer on its way is dropped."""
+
+    def withdraws(question):
+        cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+        headers = {"accept": "application/json, text/event-stream", "mcp-session-id": client.session}
+        assert http.post(server.url, json=cancel, headers=headers).status_code == 202
+        return says(ONCE)(question)
+
+    client = Asked(http, server.url, withdraws).begin()
+    reply = client.call(tool("bash", command="touch withdrawn"))
+    withdrawn = [note["params"]["requestId"] for note in client.notes if note["method"] == "notifications/cancelled"]
+    assert (reply["error"]["code"], withdrawn) == (-32800, [client.questions[0]["id"]])
+    assert not (server.workspace / "withdrawn").exists()

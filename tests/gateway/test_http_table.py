@@ -182,6 +182,14 @@ def test_delete_ends_the_session(server, http, post, session):
     assert http.delete(server.url).status_code == 400
 
 
+@pytest.mark.requirement("HL-15")
+def test_a_version_that_is_not_spoken_ends_no_session(server, http, post, session):
+    """The header counts on every request that has it."""
+    headers = {"mcp-session-id": session, "mcp-protocol-version": "1999-01-01"}
+    assert http.delete(server.url, headers=headers).status_code == 400
+    assert post(PING, session=session).status_code == 200
+
+
 @pytest.mark.requirement("HL-1", "HL-10", "ERA-14", "SSE-3", "DEP-2")
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH", "OPTIONS"])
 def test_no_other_method_is_allowed(server, http, session, method):

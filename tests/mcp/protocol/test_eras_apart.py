@@ -8,7 +8,7 @@ import pytest
 from mcp.protocol import encode
 from mcp.protocol.arrival import Arrival
 from mcp.protocol.content import Audio, BlobContents, Embedded, Image, PromptMessage, ResourceLink, Text, ToolResult
-from mcp.protocol.effects import Broken, Completion, Done, InputRequired, NotFound, Outcome, Prompt
+from mcp.protocol.effects import Broken, Completion, Declined, Done, InputRequired, NotFound, Outcome, Prompt
 from mcp.protocol.engine import Engine
 from mcp.protocol.errors import Reason
 from mcp.protocol.offer import Announced, Icon, Offer
@@ -55,6 +55,13 @@ def test_a_fault_of_the_servers_own_is_an_internal_error_in_both_eras(method, pa
         legacy(method, params, act=lambda _: Broken("ref1"))["error"],
     ):
         assert error == {"code": -32603, "message": "Internal error; the server's log has it under ref1"}
+
+
+@pytest.mark.requirement("RS-4", "ERR-4", "ERR-6")
+@pytest.mark.parametrize(("outcome", "code"), [(NotFound("No."), -32002), (Declined("Too many."), -32602)])
+def test_a_subscription_that_cannot_be_kept_is_no_missing_resource(outcome, code):
+    """Clients forget a resource that is said to be missing."""
+    assert legacy("resources/subscribe", READ, act=lambda _: outcome)["error"]["code"] == code
 
 
 # --- who asks, and how
