@@ -5,8 +5,10 @@ import json
 
 import pytest
 
+from mcp.exchange import InputNeeded, NotDeclared
 from mcp.protocol.arrival import Arrival
 from mcp.protocol.notes import ToolsChanged
+from mcp.protocol.questions import ListRoots, Sample
 from mcp.protocol.state import LogLevel, State
 from mcp.speaking import Line, Speaker
 from tests.support.eras import meta, request
@@ -20,8 +22,8 @@ def said():
 
 @pytest.fixture
 def speaker(said):
-    """Of a call that asked for progress and for every level of the log."""
-    claim = meta(logLevel="debug") | {"progressToken": "t"}
+    """Of a call whose client has roots, and that asked for progress and for every level of the log."""
+    claim = meta(capabilities={"roots": {}}, logLevel="debug") | {"progressToken": "t"}
     call = request("tools/call", {"name": "echo", "arguments": {"text": "x"}}, claim=claim)
     step = ENGINE.receive(json.dumps(call).encode(), State(), Arrival())
     line = Line("", lambda message: said.append(json.loads(message)), None, 1.0)
@@ -44,6 +46,17 @@ async def test_of_progress_that_comes_too_fast_some_is_left_out(speaker, said):
     for done in range(10_000):
         await speaker.progress(done)
     assert 0 < len(told(said)) < 1000
+
+
+@pytest.mark.requirement("STD-4", "RPC-15", "MRTR-1", "MRTR-5")
+async def test_a_stateless_client_is_sent_no_request(speaker, said):
+    """What it declared is asked by the result, and what it did not is not asked at all."""
+    with pytest.raises(InputNeeded) as needed:
+        await speaker.ask({"where": ListRoots()})
+    assert needed.value.questions == {"where": ListRoots()}
+    with pytest.raises(NotDeclared) as missing:
+        await speaker.ask({"what": Sample((), 1)})
+    assert (missing.value.required, said) == ({"sampling": {}}, [])
 
 
 @pytest.mark.requirement("PRG-1", "CAN-2", "STD-6", "LG-3")

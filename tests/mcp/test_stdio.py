@@ -172,12 +172,22 @@ def test_a_terminated_process_ends_what_it_ran(host):
     assert not (host.workspace / "late").exists()
 
 
-@pytest.mark.requirement("SUB-6", "STD-7")
+@pytest.mark.requirement("ERA-1", "ERA-19")
+def test_a_connection_that_shook_hands_takes_stateless_requests_too(host):
+    """Each message by itself, and neither disturbs the other."""
+    assert host.ask(stateless("server/discover"))["result"]["resultType"] == "complete"
+    assert host.ask(ping(2)) == {"jsonrpc": "2.0", "id": 2, "result": {}}
+    assert host.ask(stateless("ping", id=3))["error"]["code"] == -32601
+
+
+@pytest.mark.requirement("SUB-6", "STD-5", "STD-7")
 @pytest.mark.parametrize("end", ["signal", "input"])
 def test_a_listener_gets_the_result_before_the_process_ends(host, end):
     """And holds nothing up."""
     host.send(stateless("subscriptions/listen", {"notifications": {"promptsListChanged": True}}, id="L"))
-    assert host.read()["method"] == "notifications/subscriptions/acknowledged"
+    acknowledged = host.read()
+    assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
+    assert acknowledged["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": "L"}
     if end == "signal":
         host.process.send_signal(signal.SIGTERM)
     code, (last,) = host.close()
