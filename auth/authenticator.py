@@ -101,6 +101,8 @@ class Authenticator:
     ) -> None:
         self._tokens = tokens
         self._feed = feed
+        # Counts the changes that may concern a credential: what was looked up before one must not be remembered.
+        self._heard = 0
         self._now = now
         self._stale_after = stale_after
         self._valid = ValidTokens(most)
@@ -169,10 +171,10 @@ class Authenticator:
     async def _without_credential(self, transport: Transport) -> Answer:
         is_open = self._door.recall(self._now(), stale=self._stale())
         if is_open is None:
-            sequence, stale = self._feed.sequence, self._stale()
+            heard, stale = self._heard, self._stale()
             ever_any = await self._tokens.ever_any()
             is_open = not ever_any
-            if ever_any or (not stale and self._feed.sequence == sequence):
+            if ever_any or (not stale and self._heard == heard):
                 self._door.learn(self._now(), ever_any=ever_any)
         if is_open:
             return Caller(transport=transport)
@@ -182,12 +184,12 @@ class Authenticator:
         stale = self._stale()
         if not stale and (reason := self._refused.get(shown.sha256, self._now())) is not None:
             return _refusal(reason.value)
-        sequence = self._feed.sequence
+        heard = self._heard
         token, principal = await self._tokens.lookup(shown.sha256) or (None, None)
         now = self._now()
         verdict = judge(token, principal, now)
         # What was looked up before a change was heard may be what the change undid.
-        keep = not stale and self._feed.sequence == sequence
+        keep = not stale and self._heard == heard
         match verdict:
             case Valid(token, until):
                 caller = Caller(token.principal, Transport.HTTP, token.id, token.scopes, until)
@@ -221,6 +223,7 @@ class Authenticator:
                 self._valid.drop_principal(id)
             case _:
                 return
+        self._heard += 1
         self._refused.clear()
         self._door.doubt()
 

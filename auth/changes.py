@@ -43,10 +43,6 @@ Hear = Callable[[Change | None], None]
 class ChangeFeed(Protocol):
     """Changes as they are heard. For use on one event loop."""
 
-    @property
-    def sequence(self) -> int:
-        """Grows with everything heard: what was looked up before it grew must not enter a cache."""
-
     def silent_seconds(self) -> float:
         """For how long it has been unknown whether there were changes; 0 while the feed is in touch."""
 

@@ -74,7 +74,6 @@ class StoreChanges:
         self._listen_url = listen_url or url
         self._seconds = seconds
         self._hearers: list[Hear] = []
-        self._sequence = 0
         self._in_touch = time.monotonic()
         self._clock = time.time()
         self._position: Position | None = None
@@ -82,11 +81,6 @@ class StoreChanges:
         self._tasks: list[asyncio.Task[None]] = []
         self._reader: Database | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-
-    @property
-    def sequence(self) -> int:
-        """Counts what this process heard; it is nothing of the table's."""
-        return self._sequence
 
     def silent_seconds(self) -> float:
         """Since the begin of the last reading that succeeded; 0 when that is no longer ago than it should be."""
@@ -182,7 +176,6 @@ class StoreChanges:
                 self._deliver(change)
 
     def _deliver(self, change: Change | None) -> None:
-        self._sequence += 1
         for hear in self._hearers:
             hear(change)
 

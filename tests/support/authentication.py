@@ -34,7 +34,6 @@ class Feed:
     """A feed that hears what it is told at once, and is silent for as long as it is told."""
 
     def __init__(self):
-        self.sequence = 0
         self.silent = 0.0
         self.hear = None
 
@@ -45,7 +44,6 @@ class Feed:
         self.hear = hear
 
     def tell(self, change):
-        self.sequence += 1
         self.hear(change)
 
 

@@ -142,13 +142,6 @@ async def test_a_change_that_is_undone_is_never_heard(url):
         assert ears.heard == [token("done"), token("later")]
 
 
-async def test_the_sequence_grows_with_everything_heard(feed, database):
-    ears, before = Ears(feed), feed.sequence
-    await write(database, token(1), token(2))
-    await ears.until(token(2))
-    assert feed.sequence == before + 2
-
-
 async def test_a_feed_that_reads_is_not_silent_and_one_that_never_did_is(url, database):
     never = StoreChanges(database, url)
     async with feeding(url) as (feed, _):
