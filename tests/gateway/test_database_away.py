@@ -57,7 +57,7 @@ def later_at(port, role="superpi", password=support.PASSWORD, database="postgres
 
 
 def probe(server, path="/readyz"):
-    answer = httpx.get(server.url.removesuffix("/mcp") + path, timeout=30, trust_env=False)
+    answer = httpx.get(server.url.removesuffix("/mcp") + path, timeout=30, trust_env=False, verify=False)
     return answer.status_code, answer.json()
 
 
@@ -69,7 +69,7 @@ def told(server):
 
 def post(server, message, session=None):
     headers = {"accept": "application/json"} | ({"mcp-session-id": session} if session else {})
-    return httpx.post(server.url, json=message, headers=headers, timeout=30, trust_env=False)
+    return httpx.post(server.url, json=message, headers=headers, timeout=30, trust_env=False, verify=False)
 
 
 def refusal(answer):
