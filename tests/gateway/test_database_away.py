@@ -302,6 +302,12 @@ def test_a_url_at_which_there_can_be_no_database_ends_the_start(place, url, word
     assert (done.returncode, done.stdout, words in done.stderr, "Traceback" in done.stderr) == (1, "", True, False)
 
 
+def test_a_command_on_an_empty_database_that_it_is_told_not_to_look_at_says_what_to_do(place, empty):
+    done = superpi(place, "token", "list", SUPERPI_DATABASE_URL=empty, SUPERPI_MIGRATE="off")
+    assert (done.returncode, done.stdout, "Traceback" in done.stderr) == (1, "", False)
+    assert "lacks tables that this superpi needs: run `superpi migrate`." in done.stderr
+
+
 def test_stdio_does_not_wait_for_a_database(place):
     """The host shows its user what was said, and starts the process anew."""
     done = superpi(place, "stdio", SUPERPI_DATABASE_URL=later_at(support.free_port()))
