@@ -234,6 +234,8 @@ def _by_rules(policy: Policy, tool: str, denies: Callable[[Rule], bool], unnamed
 
 def _rules_on(policy: Policy, tool: str, effect: Effect) -> tuple[Rule, ...]:
     """The rules with that effect that bind the tool, in an order that does not depend on theirs."""
+    if not policy.rules:
+        return ()
     found = [
         rule for rule in policy.rules if rule.effect is effect and {tool, ANY_TOOL}.intersection(bound_tools(rule))
     ]

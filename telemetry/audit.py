@@ -20,6 +20,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
+from operator import attrgetter
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -54,6 +55,8 @@ LENGTHS: Final[Mapping[str, int]] = {
     "arguments_sha256": 64,
 }
 _NUMBERS: Final = ("duration_ms", "arguments_bytes", "result_bytes")
+_texts: Final = attrgetter(*LENGTHS)
+_numbers: Final = attrgetter(*_NUMBERS)
 
 
 class Decision(enum.StrEnum):
@@ -154,15 +157,13 @@ def tidy(record: AuditRecord, **known: Any) -> AuditRecord:
 
     `known` are fields to set besides.
     """
-    for name, most in LENGTHS.items():
-        given = getattr(record, name)
+    for given, (name, most) in zip(_texts(record), LENGTHS.items(), strict=True):
         # Letters and digits alone are neither a secret's form nor a control character.
         if given is None or (given.isalnum() and len(given) <= most):
             continue
         if (text := _text(given[: 2 * most], most)) != given:
             known[name] = text
-    for name in _NUMBERS:
-        number = getattr(record, name)
+    for number, name in zip(_numbers(record), _NUMBERS, strict=True):
         if number is not None and not 0 <= number <= _MOST:
             known[name] = min(max(number, 0), _MOST)
     return replace(record, **known) if known else record
