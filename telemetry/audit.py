@@ -73,7 +73,7 @@ class AuditRecord:
     """What happened, before the store gave it a number and a time. Never holds arguments, results or secrets.
 
     `action` is one of the program's own words (`tools/call`, `token.revoke`), `object` what it was done to.
-    `age` is how many seconds ago it happened when the store gets it; it is no column.
+    `age` is how many seconds ago it happened when the store gets it; it is no column, and the last field.
     """
 
     request_id: str
@@ -108,6 +108,7 @@ class AuditRow:
 
 #: The columns besides `seq` and `at`.
 COLUMNS: Final = tuple(field.name for field in fields(AuditRecord) if field.name != "age")
+_columns: Final = attrgetter(*COLUMNS)
 
 
 class AuditSink(Protocol):
@@ -152,11 +153,9 @@ _FAST: Final = msgspec.json.Encoder(order="sorted")
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_plain)
 
 
-def tidy(record: AuditRecord, **known: Any) -> AuditRecord:
-    """The record as every database takes it: clipped, redacted, control characters escaped, numbers in range.
-
-    `known` are fields to set besides.
-    """
+def tidy(record: AuditRecord) -> AuditRecord:
+    """The record as every database takes it: clipped, redacted, control characters escaped, numbers in range."""
+    known: dict[str, Any] = {}
     for given, (name, most) in zip(_texts(record), LENGTHS.items(), strict=True):
         # Letters and digits alone are neither a secret's form nor a control character.
         if given is None or (given.isalnum() and len(given) <= most):
@@ -320,7 +319,7 @@ class AuditTrail:
         return 1
 
     def _aged(self, then: float, record: AuditRecord) -> AuditRecord:
-        return tidy(record, age=max(self._clock() - then, 0.0))
+        return AuditRecord(*_columns(tidy(record)), max(self._clock() - then, 0.0))
 
 
 def _clipped(record: AuditRecord) -> AuditRecord:

@@ -11,7 +11,7 @@ A reply is bound to the payload it answers, slot by slot; nothing here is looked
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, assert_never
 
 from mcp.protocol import methods
@@ -107,7 +107,7 @@ class Engine:
         result = methods.conclude(waiting, outcome.value, Context(self.offer, self.keys, self.page_size, step.state))
         filled = None if result is None else Response(waiting.request_id, result)
         slots = (*step.slots[: outcome.slot], Slot(filled), *step.slots[outcome.slot + 1 :])
-        return replace(step, slots=slots)
+        return Step(step.state, slots, step.facts, step.batch)
 
     def handle_message(
         self, raw: bytes, state: State, perform: Callable[[Effect], Value]
