@@ -319,7 +319,8 @@ class AuditTrail:
         return 1
 
     def _aged(self, then: float, record: AuditRecord) -> AuditRecord:
-        return AuditRecord(*_columns(tidy(record)), max(self._clock() - then, 0.0))
+        values: tuple[Any, ...] = (*_columns(tidy(record)), max(self._clock() - then, 0.0))
+        return AuditRecord(*values)
 
 
 def _clipped(record: AuditRecord) -> AuditRecord:
