@@ -130,6 +130,8 @@ def may_ask_blindly(policy: Policy, tool: str) -> bool:
 
 def rules_on(policy: Policy, tool: str, effect: Effect) -> tuple[Rule, ...]:
     """The rules with that effect that bind the tool, in an order that does not depend on theirs."""
+    if not policy.rules:
+        return ()
     found = [
         rule for rule in policy.rules if rule.effect is effect and {tool, ANY_TOOL}.intersection(bound_tools(rule))
     ]

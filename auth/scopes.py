@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -59,11 +60,13 @@ def stored(names: str) -> Scopes:
     return frozenset(_BY_NAME[word] for word in names.split() if word in _BY_NAME)
 
 
+@lru_cache(maxsize=64)
 def mode(scopes: Scopes) -> Mode | None:
     """The highest mode that the scopes allow; None when they allow no tool."""
     return max((MODES[scope] for scope in scopes if scope in MODES), default=None)
 
 
+@lru_cache(maxsize=64)
 def cap(scopes: Scopes) -> Cap | None:
     """The same as a cap of a policy; None when no call may be made at all."""
     highest = mode(scopes)

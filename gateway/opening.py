@@ -34,15 +34,16 @@ _REMIND_LAST: Final = 600.0
 class Complaint:
     """Logs what is the matter once, again when it changes, and then ever more rarely while it stays so."""
 
-    def __init__(self, saying: str) -> None:
+    def __init__(self, saying: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._saying = saying
+        self._clock = clock
         self._words: str | None = None
         self._pause = 0.0
         self._due = 0.0
 
     def say(self, words: str) -> None:
         """Something is the matter."""
-        now = time.monotonic()
+        now = self._clock()
         if words == self._words and now < self._due:
             return
         self._pause = min(2 * self._pause, _REMIND_LAST) if words == self._words else _REMIND_FIRST

@@ -327,11 +327,11 @@ def _with_stores(work: Callable[[_Stores], Awaitable[int]]) -> int:
 async def _opened(settings: Settings, work: Callable[[_Stores], Awaitable[int]]) -> int:
     from gateway.store.changes import record
     from gateway.store.engine import open_database
-    from gateway.store.migrate import make_ready
+    from gateway.store.migrate import make_usable
     from gateway.store.principals import SqlPrincipals
     from gateway.store.tokens import SqlTokens
 
-    make_ready(settings.store_url, settings.migrate)
+    make_usable(settings.store_url, settings.migrate)
     database = open_database(settings.store_url, readers=1, writers=1, seconds=settings.database_seconds)
     try:
         return await work(_Stores(SqlTokens(database, record), SqlPrincipals(database, record)))

@@ -20,6 +20,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
+from operator import attrgetter
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -54,6 +55,8 @@ LENGTHS: Final[Mapping[str, int]] = {
     "arguments_sha256": 64,
 }
 _NUMBERS: Final = ("duration_ms", "arguments_bytes", "result_bytes")
+_texts: Final = attrgetter(*LENGTHS)
+_numbers: Final = attrgetter(*_NUMBERS)
 
 
 class Decision(enum.StrEnum):
@@ -70,7 +73,7 @@ class AuditRecord:
     """What happened, before the store gave it a number and a time. Never holds arguments, results or secrets.
 
     `action` is one of the program's own words (`tools/call`, `token.revoke`), `object` what it was done to.
-    `age` is how many seconds ago it happened when the store gets it; it is no column.
+    `age` is how many seconds ago it happened when the store gets it; it is no column, and the last field.
     """
 
     request_id: str
@@ -105,6 +108,7 @@ class AuditRow:
 
 #: The columns besides `seq` and `at`.
 COLUMNS: Final = tuple(field.name for field in fields(AuditRecord) if field.name != "age")
+_columns: Final = attrgetter(*COLUMNS)
 
 
 class AuditSink(Protocol):
@@ -149,20 +153,16 @@ _FAST: Final = msgspec.json.Encoder(order="sorted")
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_plain)
 
 
-def tidy(record: AuditRecord, **known: Any) -> AuditRecord:
-    """The record as every database takes it: clipped, redacted, control characters escaped, numbers in range.
-
-    `known` are fields to set besides.
-    """
-    for name, most in LENGTHS.items():
-        given = getattr(record, name)
+def tidy(record: AuditRecord) -> AuditRecord:
+    """The record as every database takes it: clipped, redacted, control characters escaped, numbers in range."""
+    known: dict[str, Any] = {}
+    for given, (name, most) in zip(_texts(record), LENGTHS.items(), strict=True):
         # Letters and digits alone are neither a secret's form nor a control character.
         if given is None or (given.isalnum() and len(given) <= most):
             continue
         if (text := _text(given[: 2 * most], most)) != given:
             known[name] = text
-    for name in _NUMBERS:
-        number = getattr(record, name)
+    for number, name in zip(_numbers(record), _NUMBERS, strict=True):
         if number is not None and not 0 <= number <= _MOST:
             known[name] = min(max(number, 0), _MOST)
     return replace(record, **known) if known else record
@@ -319,7 +319,8 @@ class AuditTrail:
         return 1
 
     def _aged(self, then: float, record: AuditRecord) -> AuditRecord:
-        return tidy(record, age=max(self._clock() - then, 0.0))
+        values: tuple[Any, ...] = (*_columns(tidy(record)), max(self._clock() - then, 0.0))
+        return AuditRecord(*values)
 
 
 def _clipped(record: AuditRecord) -> AuditRecord:

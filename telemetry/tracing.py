@@ -12,29 +12,22 @@ import enum
 import hashlib
 import re
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import urlsplit
 
-from telemetry.logs import escaped
-from telemetry.redaction import redact
-
 if TYPE_CHECKING:
-    from opentelemetry.context import Context
-    from opentelemetry.trace import Span as OtelSpan
+    from telemetry.spans import Recorder
 
 #: Seconds for one export, its tries included, and for the last one at shutdown.
 EXPORT_SECONDS: Final = 2.0
 SHUTDOWN_SECONDS: Final = 2.0
 
-#: Characters kept of an attribute's text.
-_LONGEST: Final = 256
 #: W3C Trace Context, section 3.2; later versions may add fields.
 _TRACEPARENT: Final = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _SIGNAL_PATH: Final = "/v1/traces"
-_FAILED: Final = 500
+_NO_VERSION: Final = "ff"
 
 
 class Attribute(enum.StrEnum):
@@ -103,60 +96,29 @@ class Silent:
 _SILENT: Final = Silent()
 
 
-class _Recording:
-    """A span of OpenTelemetry's."""
-
-    __slots__ = ("_error", "_span")
-
-    def __init__(self, span: OtelSpan, error: Any) -> None:
-        self._span = span
-        self._error = error
-
-    @property
-    def trace_id(self) -> str | None:
-        """As in the header `traceparent`."""
-        return f"{self._span.get_span_context().trace_id:032x}"
-
-    def set(self, attribute: Attribute, value: str | int) -> None:
-        """Text is cut, redacted and escaped."""
-        kept = value if isinstance(value, int) else _tidy(value[: 2 * _LONGEST])
-        self._span.set_attribute(attribute.value, kept)
-
-    def end(self, status: int | None = None) -> None:
-        """Sent with the next batch."""
-        if status is not None:
-            self._span.set_attribute(Attribute.STATUS.value, status)
-            if status >= _FAILED:
-                self._span.set_status(self._error)
-        self._span.end()
-
-
-@lru_cache(maxsize=1024)
-def _tidy(text: str) -> str:
-    return escaped(redact(text))[:_LONGEST]
-
-
 class Tracing:
     """Starts spans. `endpoint` is a collector's URL; its path is `/v1/traces` unless it names one."""
 
     def __init__(self, endpoint: str | None = None, *, version: str = "", ratio: float = 1.0) -> None:
         """`ratio` is the share of traces that are sampled here; a caller that names a trace has decided for it."""
-        self._start: Callable[[str, Context], OtelSpan] | None = None
-        self._shutdown: Callable[[], object] | None = None
+        self._recorder: Recorder | None = None
         if endpoint is not None:
-            self._open(_signal_url(endpoint), version, ratio)
+            # OpenTelemetry takes longer to load than the rest of the program, and only who has a collector needs it.
+            from telemetry.spans import Recorder
+
+            self._recorder = Recorder(_signal_url(endpoint), version, ratio, EXPORT_SECONDS)
 
     @property
     def is_on(self) -> bool:
         """Whether spans go anywhere."""
-        return self._start is not None
+        return self._recorder is not None
 
     def start(self, name: str, traceparent: str | None = None) -> Span:
         """A span with that name (`POST /mcp`), in the trace that the header of that name tells, if it is valid."""
         parent = None if traceparent is None else _TRACEPARENT.fullmatch(traceparent)
-        if self._start is None:
-            return _SILENT if parent is None else Silent(parent[2])
-        return _Recording(self._start(name, self._context(parent)), self._error)
+        if self._recorder is not None:
+            return self._recorder.start(name, None if parent is None or parent[1] == _NO_VERSION else parent)
+        return _SILENT if parent is None else Silent(parent[2])
 
     async def close(self, seconds: float = SHUTDOWN_SECONDS) -> bool:
         """Send what is left; False when that was not done in time. The thread that still tries ends with the process.
@@ -164,14 +126,14 @@ class Tracing:
         OpenTelemetry's own shutdown takes up to 30 s and cannot be told otherwise, and a thread of the loop's
         executor would be waited for.
         """
-        if self._shutdown is None:
+        if self._recorder is None:
             return True
-        shutdown, self._shutdown, self._start = self._shutdown, None, None
+        recorder, self._recorder = self._recorder, None
         loop = asyncio.get_running_loop()
         done = asyncio.Event()
 
         def work() -> None:
-            shutdown()
+            recorder.shutdown()
             # The loop may be closed by now.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(done.set)
@@ -181,42 +143,9 @@ class Tracing:
             async with asyncio.timeout(seconds):
                 await done.wait()
         except TimeoutError:
-            self._abandon()
+            recorder.abandon()
             return False
         return True
-
-    def _open(self, url: str, version: str, ratio: float) -> None:
-        from opentelemetry.context import Context
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-        from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
-        from opentelemetry.trace import SpanKind, Status, StatusCode
-
-        exporter = OTLPSpanExporter(url, timeout=EXPORT_SECONDS)
-        provider = TracerProvider(
-            sampler=ParentBased(TraceIdRatioBased(ratio)),
-            resource=Resource.create({"service.name": "superpi", "service.version": version}),
-            shutdown_on_exit=False,
-        )
-        provider.add_span_processor(BatchSpanProcessor(exporter))
-        tracer = provider.get_tracer("superpi", version)
-        self._nothing = Context()
-        self._error = Status(StatusCode.ERROR)
-        self._start = lambda name, context: tracer.start_span(name, context, SpanKind.SERVER)
-        self._shutdown = provider.shutdown
-        self._abandon: Callable[[], object] = exporter.shutdown
-
-    def _context(self, parent: re.Match[str] | None) -> Context:
-        """The context of the caller's span; of an invalid one, as of none, a trace of its own."""
-        if parent is None or parent[1] == "ff":
-            return self._nothing
-        from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
-
-        _, trace, span, flags, _ = parent.groups()
-        context = SpanContext(int(trace, 16), int(span, 16), is_remote=True, trace_flags=TraceFlags(int(flags, 16)))
-        return set_span_in_context(NonRecordingSpan(context), self._nothing) if context.is_valid else self._nothing
 
 
 @lru_cache(maxsize=1024)

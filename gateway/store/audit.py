@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Float, Row, Select, bindparam, select
@@ -47,6 +48,7 @@ _INSERT: Final = insert_into(table).values(
     {"at": _Ago(bindparam("age", type_=Float()))} | {name: bindparam(name) for name in COLUMNS}
 )
 _ALL: Final = select(table)
+_columns: Final = attrgetter(*COLUMNS)
 
 
 def insert(connection: Connection, record: AuditRecord) -> None:
@@ -106,7 +108,7 @@ def _matching(principal: str | None, action: str | None, since: datetime | None)
 
 
 def _parameters(record: AuditRecord) -> dict[str, Any]:
-    parameters = {name: getattr(record, name) for name in COLUMNS}
+    parameters = dict(zip(COLUMNS, _columns(record), strict=True))
     values.require_storable(*(value for value in parameters.values() if isinstance(value, str)))
     return parameters | {"age": record.age}
 

@@ -48,7 +48,8 @@ def load(text: str) -> Any:
 
 def storable(*texts: str | None) -> bool:
     """Whether every database takes these texts: no U+0000, no lone surrogate."""
-    return all(text is None or ("\0" not in text and _encodes(text)) for text in texts)
+    together = "".join(text for text in texts if text is not None)
+    return "\0" not in together and (together.isascii() or _encodes(together))
 
 
 def require_storable(*texts: str | None) -> None:

@@ -11,7 +11,7 @@ A reply is bound to the payload it answers, slot by slot; nothing here is looked
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, assert_never
 
 from mcp.protocol import methods, rounds, stateless, telling
@@ -121,8 +121,9 @@ class Engine:
         context = Context(self.offer, self.keys, self.page_size, slot.state or step.state)
         result = conclude(waiting, outcome.value, request, context)
         filled = None if result is None else Response(waiting.request_id, result, context.state.revision)
-        slots = (*step.slots[: outcome.slot], replace(slot, filled=filled), *step.slots[outcome.slot + 1 :])
-        return replace(step, slots=slots)
+        landed = Slot(filled, request, slot.state)
+        slots = (*step.slots[: outcome.slot], landed, *step.slots[outcome.slot + 1 :])
+        return Step(step.state, slots, step.facts, step.batch)
 
     def tell(self, step: Step, slot: int, note: Note) -> bytes | None:
         """The message that tells the client of a running request something; None where it is not to hear it."""

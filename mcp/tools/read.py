@@ -25,6 +25,7 @@ from mcp.workspace.images import NotShown, Picture, load_picture
 from mcp.workspace.names import printable, valid
 from mcp.workspace.paths import Located
 from mcp.workspace.reading import HEAD, BeyondEnd, Binary, Bounds, LongLine, Page, Reading, Stopped, read_page
+from mcp.workspace.threads import in_thread
 
 NAME: Final = "read"
 
@@ -84,7 +85,7 @@ async def run(ctx: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
     """Read `path` from line `offset`, at most `limit` lines."""
     stop = threading.Event()
     try:
-        return await asyncio.to_thread(_read, ctx, arguments, stop.is_set)
+        return await in_thread(lambda: _read(ctx, arguments, stop.is_set))
     except asyncio.CancelledError:
         stop.set()
         raise

@@ -57,7 +57,7 @@ def later_at(port, role="superpi", password=support.PASSWORD, database="postgres
 
 
 def probe(server, path="/readyz"):
-    answer = httpx.get(server.url.removesuffix("/mcp") + path, timeout=30, trust_env=False)
+    answer = httpx.get(server.url.removesuffix("/mcp") + path, timeout=30, trust_env=False, verify=False)
     return answer.status_code, answer.json()
 
 
@@ -69,7 +69,7 @@ def told(server):
 
 def post(server, message, session=None):
     headers = {"accept": "application/json"} | ({"mcp-session-id": session} if session else {})
-    return httpx.post(server.url, json=message, headers=headers, timeout=30, trust_env=False)
+    return httpx.post(server.url, json=message, headers=headers, timeout=30, trust_env=False, verify=False)
 
 
 def refusal(answer):
@@ -300,6 +300,12 @@ def test_a_server_that_waits_for_anothers_migration_answers_its_probes_and_ends_
 def test_a_url_at_which_there_can_be_no_database_ends_the_start(place, url, words):
     done = superpi(place, "serve", SUPERPI_PORT="0", SUPERPI_DATABASE_URL=url)
     assert (done.returncode, done.stdout, words in done.stderr, "Traceback" in done.stderr) == (1, "", True, False)
+
+
+def test_a_command_on_an_empty_database_that_it_is_told_not_to_look_at_says_what_to_do(place, empty):
+    done = superpi(place, "token", "list", SUPERPI_DATABASE_URL=empty, SUPERPI_MIGRATE="off")
+    assert (done.returncode, done.stdout, "Traceback" in done.stderr) == (1, "", False)
+    assert "lacks tables that this superpi needs: run `superpi migrate`." in done.stderr
 
 
 def test_stdio_does_not_wait_for_a_database(place):

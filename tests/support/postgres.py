@@ -14,9 +14,10 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,6 +52,7 @@ class Postgres:
 
     port: int
     process: subprocess.Popen[bytes]
+    launch: Callable[[], subprocess.Popen[bytes]]
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def url(self, database: str) -> str:
@@ -72,6 +74,15 @@ class Postgres:
         with psycopg.connect(self.url(database), autocommit=True) as connection:
             cursor = connection.execute(statement)
             return cursor.fetchall() if cursor.description else []
+
+    def shut(self) -> None:
+        """End it in order, breaking every connection; what was committed is there again after `restart`."""
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(_STOP_SECONDS)
+
+    def restart(self) -> None:
+        """Start it again on its port and data, and wait for nothing."""
+        self.process = self.launch()
 
     @contextmanager
     def database(self, template: str = "template1") -> Iterator[str]:
@@ -195,7 +206,8 @@ def _started(programs: Path, home: Path, wanted: int | None) -> Postgres:
     """Start, on a free port if none is wanted. Another program may take it before the start, so three are tried."""
     for _ in range(3):
         port = wanted or free_port()
-        server = Postgres(port, _launched(programs, home, port))
+        launch = partial(_launched, programs, home, port)
+        server = Postgres(port, launch(), launch)
         if _answers(server):
             return server
         _stop(server.process)

@@ -43,7 +43,11 @@ class Relay:
             writer.transport.abort()
 
     async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self.target)
+        try:
+            there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self.target)
+        except OSError:
+            writer.transport.abort()
+            return
         ends = {writer, there_writer}
         self._writers |= ends
         try:
