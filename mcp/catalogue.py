@@ -16,6 +16,7 @@ from mcp.protocol.arrival import mirrored_properties
 from mcp.protocol.content import Contents
 from mcp.protocol.effects import Complete, NotFound, Prompt
 from mcp.protocol.offer import Announced, Offer, ServerInfo, ToolSpec
+from mcp.protocol.revisions import HANDSHAKE, Revision
 from mcp.resources import resource_entries, template_entries
 from mcp.tools import bash, edit, find, grep, ls, read, write
 from mcp.tools.base import Tool
@@ -45,6 +46,8 @@ class Catalogue:
     resources: tuple[ResourceEntry, ...]
     templates: tuple[TemplateEntry, ...]
     announced: Announced = ANNOUNCED
+    #: 2026-07-28 deprecates log notifications, and new servers are not to send them there (LG-5).
+    logging: tuple[Revision, ...] = HANDSHAKE
 
     async def render(self, name: str, arguments: Mapping[str, str], exchange: Exchange) -> Prompt | NotFound:
         """The messages of a prompt; NotFound for a name or arguments that it does not take (PR-3)."""
@@ -107,5 +110,5 @@ def offer_of(catalogue: Catalogue, server: ServerInfo) -> Offer:
         {tool.spec.name: argument_check(tool) for tool in catalogue.tools},
         catalogue.announced,
         {tool.spec.name: mirrored_properties(tool.spec.input_schema) for tool in catalogue.tools},
-        logging=True,
+        logging=catalogue.logging,
     )

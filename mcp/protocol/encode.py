@@ -119,7 +119,7 @@ def capabilities(offer: Offer, revision: Revision) -> dict[str, Any]:
             ("resources", _flags(subscribe=told.updates, listChanged=told.resources) if has_resources else None),
             ("prompts", _flags(listChanged=told.prompts) if offer.prompts else None),
             ("completions", {} if offer.prompts or offer.templates else None),
-            ("logging", {} if offer.logging else None),
+            ("logging", {} if revision in offer.logging else None),
         ),
     )
 

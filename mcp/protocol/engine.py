@@ -21,7 +21,7 @@ from mcp.protocol.context import Context
 from mcp.protocol.effects import Answered, Effect, Fact, Outcome, Value
 from mcp.protocol.errors import Reason, Refusal
 from mcp.protocol.methods import Handled
-from mcp.protocol.notes import Note
+from mcp.protocol.notes import Log, Note
 from mcp.protocol.offer import Offer
 from mcp.protocol.revisions import STATELESS, Revision
 from mcp.protocol.state import State
@@ -128,6 +128,9 @@ class Engine:
     def tell(self, step: Step, slot: int, note: Note) -> bytes | None:
         """The message that tells the client of a running request something; None where it is not to hear it."""
         request, state = step.slots[slot].request, step.slots[slot].state
+        if isinstance(note, Log) and (state is None or state.revision not in self.offer.logging):
+            # Whatever was not declared is not sent (LG-1).
+            return None
         return None if request is None or state is None else telling.message(note, request, state)
 
     def handle_message(

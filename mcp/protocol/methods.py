@@ -268,7 +268,7 @@ METHODS: Final[Mapping[str, Method]] = MappingProxyType(
         "resources/unsubscribe": Method(_subscribe, HANDSHAKE, offered=lambda offer: offer.announced.updates),
         "subscriptions/listen": Method(_listen, STATELESS, offered=lambda offer: bool(offer.announced)),
         "completion/complete": Method(_complete, offered=lambda offer: bool(offer.prompts or offer.templates)),
-        "logging/setLevel": Method(_set_level, HANDSHAKE, offered=lambda offer: offer.logging),
+        "logging/setLevel": Method(_set_level, HANDSHAKE, offered=lambda offer: bool(offer.logging)),
     }
 )
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcp.protocol.revisions import Revision
+
 
 @dataclass(frozen=True, slots=True)
 class Icon:
@@ -149,5 +151,5 @@ class Offer:
     announced: Announced = Announced()
     #: Tool -> the arguments that HTTP headers repeat: the path of each, and the rest of the header's name.
     mirrored: Mapping[str, tuple[tuple[tuple[str, ...], str], ...]] = field(default_factory=dict)
-    #: Whether calls may tell their client something while they run.
-    logging: bool = False
+    #: The revisions on which calls may tell their client something for its log.
+    logging: tuple[Revision, ...] = ()

@@ -29,13 +29,13 @@ class Hint:
     scope: Literal["public", "private"]
 
 
-#: The catalogue is the same whoever asks, and changes with the server, or is told of. What belongs to a caller is
-#: theirs alone, and is gone or longer a moment later.
+#: The tools are the same whoever asks, and change with the server. Prompts name a team's own harnesses, and are not
+#: for a shared cache to show to others (CA-4). What belongs to a caller is theirs, and longer a moment later.
 HINTS: Final[Mapping[str, Hint]] = MappingProxyType(
     {
         _DISCOVERY: Hint(300_000, "public"),
         "tools/list": Hint(300_000, "public"),
-        "prompts/list": Hint(60_000, "public"),
+        "prompts/list": Hint(60_000, "private"),
         "resources/templates/list": Hint(300_000, "public"),
         "resources/list": Hint(0, "private"),
         "resources/read": Hint(0, "private"),

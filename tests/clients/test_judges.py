@@ -13,8 +13,6 @@ from tests.support.environments import environment
 JUDGES = "client-judges"
 #: What mcpcheck would have otherwise, and why it is not. Everything else that it finds fails.
 DECIDED = {
-    # docs/decisions/0007: hosts that hold a session show log entries to their users.
-    ("discover.logging_deprecated", "result.capabilities.logging"),
     # docs/decisions/0006: with one, every picture that `read` gives would be lost in hosts that people use.
     ("schemas.output_schema_missing", "tool:read"),
 }

@@ -9,6 +9,7 @@ from mcp.catalogue import Catalogue, offer_of
 from mcp.offering import Offering
 from mcp.protocol.content import Text
 from mcp.protocol.offer import Announced
+from mcp.protocol.revisions import EVERY
 from tests.conformance.asking_tools import asking_tools
 from tests.conformance.fixture_prompts import further_prompt, prompts
 from tests.conformance.fixture_resources import resources, templates
@@ -35,6 +36,7 @@ class Fixtures:
             resources(),
             templates(),
             Announced(tools=True, prompts=True, resources=True, updates=True),
+            EVERY,
         )
 
     def _changing(self, what: str) -> Callable[[], None]:

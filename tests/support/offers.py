@@ -34,6 +34,7 @@ from mcp.protocol.offer import (
     ToolAnnotations,
     ToolSpec,
 )
+from mcp.protocol.revisions import EVERY
 
 READ_ONLY = ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False)
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
@@ -58,7 +59,7 @@ OFFER = Offer(
     templates=(TemplateSpec("superpi://conversation/{id}/transcript", "transcript", "T", "One.", "application/jsonl"),),
     checks={"echo": check, "rich": check},
     announced=Announced(prompts=True, updates=True),
-    logging=True,
+    logging=EVERY,
 )
 ENGINE = Engine(OFFER, (b"k" * 32,))
 CONVERSATIONS = tuple(

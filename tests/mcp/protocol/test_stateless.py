@@ -162,7 +162,7 @@ def test_discovery_says_what_is_spoken_and_offered():
     ("method", "params", "hint"),
     [
         ("tools/list", {}, (300_000, "public")),
-        ("prompts/list", {}, (60_000, "public")),
+        ("prompts/list", {}, (60_000, "private")),
         ("resources/templates/list", {}, (300_000, "public")),
         ("resources/list", {}, (0, "private")),
         ("resources/read", {"uri": "superpi://workspace/context"}, (0, "private")),
