@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -21,9 +22,7 @@ from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from telemetry.collector import Collector
 from telemetry.logs import escaped
-from telemetry.otlp import Source
 from telemetry.redaction import redact
 from telemetry.tracing import Attribute, Silent, Span
 
@@ -42,16 +41,16 @@ class Recorder:
     """
 
     def __init__(self, url: str, version: str, ratio: float, seconds: float) -> None:
+        exporter = OTLPSpanExporter(url, timeout=seconds)
+        self._batches = BatchSpanProcessor(exporter)
+        self._bound = TraceIdRatioBased.get_bound_for_rate(ratio)
         self._resource = Resource.create({"service.name": "superpi", "service.version": version})
         self._scope = InstrumentationScope("superpi", version)
-        collector = Collector(url, Source.of(self._resource.attributes, "superpi", version), seconds)
-        self._batches = BatchSpanProcessor(collector)
-        self._bound = TraceIdRatioBased.get_bound_for_rate(ratio)
         self._ids = RandomIdGenerator()
         #: Sends what is left; blocks, for up to 30 s.
         self.shutdown: Callable[[], object] = self._batches.shutdown
         #: Ends the tries of an export under way.
-        self.abandon: Callable[[], object] = collector.shutdown
+        self.abandon: Callable[[], object] = exporter.shutdown
 
     def start(self, name: str, header: re.Match[str] | None) -> Span:
         """A span in the trace that a `traceparent` header tells, where it is valid; else in a trace of its own."""
