@@ -17,7 +17,7 @@ from tests.benchmarks.asking import ask
 from tests.benchmarks.calls import CALLS, Call
 from tests.benchmarks.load import run
 from tests.benchmarks.receiver import receiving
-from tests.benchmarks.report import Key, Results, machine, table, write
+from tests.benchmarks.report import Key, Results, machine, spans, table, write
 from tests.benchmarks.subjects import SUBJECTS, Cores, Subject, Surroundings, Target, pinned
 from tests.support.environments import ROOT
 from tests.support.unprivileged import folder
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> None:
         results.spans.update(around.receiver.spans)
     text = table(results, calls, subjects, options.connections)
     write(ROOT / "build" / "bench.json", results, calls, subjects, vars(options))
-    sys.stdout.write(f"{machine()}\n\n{text}")
+    sys.stdout.write(f"{machine()}\n\n{text}\n{spans(results)}\n")
 
 
 def _once(

@@ -87,6 +87,12 @@ def write(
     path.write_text(json.dumps(document, indent=1) + "\n")
 
 
+def spans(results: Results) -> str:
+    """How many spans came to the collector, in a sentence: what a server cannot send in time it drops."""
+    counted = ", ".join(f"{count:,} of {name}" for name, count in results.spans.items())
+    return f"Spans that the collector got, warm-up included: {counted or 'none'}."
+
+
 def machine() -> str:
     """The machine in general words."""
     return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"

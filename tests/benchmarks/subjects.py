@@ -114,30 +114,28 @@ class Floor:
         return Shot(f"{self.url}?{call.name.replace(' ', '-')}", headers, call.body)
 
 
-@contextmanager
-def _sqlite(around: Surroundings) -> Iterator[Product]:
-    with _product(around, "sqlite", {}) as product:
-        yield product
+def _sqlite(around: Surroundings) -> AbstractContextManager[Product]:
+    return _product(around, {"SUPERPI_OTLP_ENDPOINT": around.receiver.endpoint("sqlite")})
+
+
+def _without_spans(around: Surroundings) -> AbstractContextManager[Product]:
+    return _product(around, {})
 
 
 @contextmanager
 def _postgresql(around: Surroundings) -> Iterator[Product]:
-    with (
-        pinned(around.cores.others),
-        postgres.running() as server,
-        server.database() as url,
-        _product(around, "postgresql", {"SUPERPI_DATABASE_URL": url}) as product,
-    ):
-        yield product
+    with pinned(around.cores.others), postgres.running() as server, server.database() as url:
+        settings = {"SUPERPI_DATABASE_URL": url, "SUPERPI_OTLP_ENDPOINT": around.receiver.endpoint("postgresql")}
+        with _product(around, settings) as product:
+            yield product
 
 
 @contextmanager
-def _product(around: Surroundings, name: str, settings: Mapping[str, str]) -> Iterator[Product]:
-    """The product as an operator runs it: spans exported, metrics counted, calls audited, a token demanded."""
+def _product(around: Surroundings, settings: Mapping[str, str]) -> Iterator[Product]:
+    """The product as an operator runs it: metrics counted, calls audited, a token demanded, and these settings."""
     with folder() as workspace, folder() as home:
         calls.fill(workspace)
         own(workspace)
-        settings = {**settings, "SUPERPI_OTLP_ENDPOINT": around.receiver.endpoint(name)}
         with pinned(around.cores.server), serving(unprivileged(), workspace, home, **settings) as server:
             product = Product(server, _token(server, settings))
             _take_answers(around, product)
@@ -187,6 +185,7 @@ def _floor(kind: str, around: Surroundings) -> Iterator[Floor]:
 SUBJECTS: Final = (
     Subject("Super-Pi, SQLite", _sqlite),
     Subject("Super-Pi, PostgreSQL", _postgresql),
+    Subject("Super-Pi, SQLite, no spans", _without_spans),
     Subject("bare FastAPI route", partial(_floor, "fastapi"), floor=True),
     Subject("bare uvicorn ASGI", partial(_floor, "asgi"), floor=True),
 )
