@@ -92,7 +92,7 @@ async def test_a_tool_that_lost_the_database_half_way_is_no_call_to_repeat(servi
     """No tool that ships asks the database; one that does may have changed something before."""
     connection = Connection(Caller(transport=Transport.HTTP), State())
     effect = CallTool(0, 1, "write", {"path": "f", "content": "whole"})
-    value = await services.performer.perform(effect, connection)
+    value = await services.offering.current.performer.perform(effect, connection)
     text = (
         "The server lost its database while write ran, so it is not known how much of it was done. "
         "See what is there before you try again."
@@ -106,9 +106,9 @@ async def test_before_it_is_opened_no_job_is_taken_and_afterwards_keys_are_there
     services = await build(settings)
     with pytest.raises(StoreUnavailable, match="is not in use yet"):
         await services.tokens.ever_any()
-    assert (services.engine().keys, (tmp_path / "data").exists()) == ((), False)
+    assert (services.offering.current.engine.keys, (tmp_path / "data").exists()) == ((), False)
     await services.opening.once()
     assert await services.tokens.ever_any() is False
-    assert [len(key) for key in services.engine().keys] == [32]
+    assert [len(key) for key in services.offering.current.engine.keys] == [32]
     await services.close()
     await services.close()
