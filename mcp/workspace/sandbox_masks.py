@@ -121,7 +121,11 @@ def _wider(glob: str) -> tuple[str, ...]:
     """
     plain = _CLASS.sub("?", glob)
     loose = _UNLIKE.sub("*", plain)
-    return (loose,) if f"/{loose}".endswith("/**") else (loose, f"{loose}/**")
+    if not f"/{loose}".endswith("/**"):
+        return loose, f"{loose}/**"
+    # What lies below a name is covered, and so is a file of that name.
+    stem = loose.removesuffix("/**")
+    return (loose, stem) if stem != loose else (loose,)
 
 
 #: Names beyond ASCII, which rules may match in another case or composition than ripgrep sees: all are looked at.

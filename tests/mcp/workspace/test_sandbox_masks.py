@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from auth import globs
@@ -53,6 +53,7 @@ FILES = [
         pytest.param((), Masks(), id="no rules need no masks"),
         pytest.param(("nothing/**",), Masks(), id="a rule that matches nothing needs none"),
         pytest.param(("secrets/**",), Masks(hidden=("secrets",)), id="a folder is one mask"),
+        pytest.param(("b.key/**",), Masks(hidden=("b.key",)), id="a file where a folder was meant"),
         pytest.param(("secrets",), Masks(hidden=("secrets",)), id="a folder's name covers what is in it"),
         pytest.param(("**/secrets",), Masks(hidden=("secrets", "src/secrets")), id="at any depth"),
         pytest.param(("**/secr**",), Masks(hidden=("secrets", "src/secrets")), id="with stars at the end of a name"),
@@ -87,6 +88,7 @@ NAMES = st.lists(st.lists(PARTS, min_size=1, max_size=3).map("/".join), min_size
 
 
 @settings(max_examples=40)
+@example(["a"], "a/**")
 @given(NAMES, st.lists(PATTERN_PARTS, min_size=1, max_size=3).map("/".join))
 def test_every_file_that_a_rule_covers_lies_at_or_below_a_mask(names: list[str], pattern: str):
     rule = globs.rooted(pattern) or ()
