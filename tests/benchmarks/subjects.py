@@ -90,7 +90,7 @@ class Product:
 
     def shot(self, call: Call) -> Shot:
         """The request, in a session that `initialize` has just opened."""
-        headers = {**_TYPES, "Authorization": f"Bearer {self.token}"}
+        headers = {**_TYPES, "Authorization": f"Bearer {self.token}", **call.headers}
         if call.in_session:
             begin = next(row for row in CALLS if row.method == "initialize")
             opened = ask(Shot(self.server.url, headers, begin.body))
@@ -108,10 +108,15 @@ class Floor:
 
     def shot(self, call: Call) -> Shot:
         """The request, with stand-ins for what only the product reads."""
-        headers = {**_TYPES, "Authorization": f"Bearer spi_pat_{'0' * 49}"}
+        headers = {**_TYPES, "Authorization": f"Bearer spi_pat_{'0' * 49}", **call.headers}
         if call.in_session:
             headers |= {"Mcp-Session-Id": "0" * 43, "MCP-Protocol-Version": calls.REVISION}
-        return Shot(f"{self.url}?{call.name.replace(' ', '-')}", headers, call.body)
+        return Shot(f"{self.url}?{_key(call.name)}", headers, call.body)
+
+
+def _key(name: str) -> str:
+    """The name of a call as a query."""
+    return name.replace(",", "").replace(" ", "-")
 
 
 def _sqlite(around: Surroundings) -> AbstractContextManager[Product]:
@@ -167,7 +172,7 @@ def _floor(kind: str, around: Surroundings) -> Iterator[Floor]:
     with folder() as home:
         program, bodies = home / "floors.py", home / "bodies.json"
         program.write_text(Path(floors.__file__).read_text())
-        texts = {name.replace(" ", "-"): body.decode() for name, body in around.answers.items()}
+        texts = {_key(name): body.decode() for name, body in around.answers.items()}
         bodies.write_text(json.dumps(texts))
         own(home)
         launcher = unprivileged()
