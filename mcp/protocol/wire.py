@@ -97,9 +97,14 @@ def _refused_json(raw: bytes, refused: NotJson) -> Malformed:
         value = json.loads(raw)
     except (ValueError, RecursionError):
         value = None
-    if isinstance(value, dict) and isinstance(value.get("method"), str) and is_request_id(value.get("id")):
+    if isinstance(value, dict) and isinstance(value.get("method"), str) and _can_go_back(value.get("id")):
         return Malformed(value["id"], Refusal(Reason.INVALID_PARAMS, f"Invalid params: {refused.why}"))
     return Malformed(None, Refusal(Reason.PARSE_ERROR, f"Parse error: {refused.why}"))
+
+
+def _can_go_back(id: Any) -> bool:
+    """Whether a reply can carry the id: half of a surrogate pair is no character, and cannot be sent."""
+    return is_request_id(id) and not (isinstance(id, str) and any("\ud800" <= sign <= "\udfff" for sign in id))
 
 
 def _message(value: Any) -> Message:

@@ -170,6 +170,8 @@ def test_other_ids_are_refused_without_one(id):
         pytest.param(
             b'{"jsonrpc":"2.0","id":4,"method":"x","params":{"a":99999999999999999999}}', -32602, 4, id="65 bits"
         ),
+        pytest.param(b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}', -32700, None, id="half a pair in the id"),
+        pytest.param(b'{"jsonrpc":"2.0","id":%d,"method":"ping"}' % 10**20, -32602, 10**20, id="65 bits in the id"),
         pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"no/such"}', -32601, 4, id="a method that does not exist"),
         pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"server/discover"}', -32601, 4, id="a later era's method"),
         pytest.param(b'{"jsonrpc":"2.0","id":4,"method":"logging/setLevel"}', -32602, 4, id="no level"),
