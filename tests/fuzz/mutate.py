@@ -1,11 +1,11 @@
 """Fire mutated requests at a server for as long as you like: by hand, beyond what `make test` has time for.
 
-`PYTHONPATH=. .venv/bin/python -P tests/fuzz/mutate.py [SECONDS] [SEED]` starts a server of its own and sends it requests
-that began as valid ones of both eras; tests/support/fuzz_requests.py says how they are changed. It judges every answer: no
-5xx, none that takes more than 5 s, none without the id of a request that has one, none that is not of the official wire
-types, and a ping answered after each. It prints each fault once with the seed that leads to it, what was answered how
-often, what the server's log complains of, and how the server's memory and open files have grown. Exit status 1 if there
-was a fault. A seed is `RUN:NUMBER`; giving it as SEED sends that one request again.
+`PYTHONPATH=. .venv/bin/python -P tests/fuzz/mutate.py [SECONDS] [SEED]` starts a server of its own and sends it
+requests that began as valid ones of both eras; tests/support/fuzz_requests.py says how they are changed. It judges each
+answer: no 5xx, none that takes more than 5 s, none without the id of a request that has one, none that is not of the
+official wire types, and a ping answered after each. It prints each fault once with the seed that leads to it, what was
+answered how often, what the server's log complains of, and how the server's memory and open files have grown. Exit
+status 1 if there was a fault. A seed is `RUN:NUMBER`; giving it as SEED sends that one request again.
 """
 
 import sys
