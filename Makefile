@@ -41,7 +41,7 @@ serve: $(RUN) ## Serve this folder, or SUPERPI_WORKSPACE, over HTTP on loopback
 	@SUPERPI_WORKSPACE="$(SUPERPI_WORKSPACE)" .venv/bin/superpi serve $(ARGS)
 
 test: $(DEV) $(CLIENTS) .venvs/run/.ready ## Run every test
-	@.venv/bin/python -m pytest -n logical --maxprocesses 4 $(ARGS)
+	@.venv/bin/python -m pytest -n logical --maxprocesses 4 --dist loadgroup $(ARGS)
 
 check: $(DEV) ## Lint, format, types, import contracts and size caps, without changing a file
 	.venv/bin/ruff check

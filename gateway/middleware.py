@@ -20,7 +20,7 @@ from auth.authenticator import Authenticator, Unauthenticated, Unavailable
 from auth.caller import Caller
 from gateway import problems
 from gateway.origins import Headers, Rules, cors_headers, preflight_headers
-from gateway.routes import MCP, PROBES, label
+from gateway.routes import MCP, PROBES, WELL_KNOWN, label
 from gateway.store.faults import StoreUnavailable
 from mcp import http
 from mcp.http import Receive, Refused, Scope, Send
@@ -98,7 +98,9 @@ class Edge:
         return None
 
     async def _unknown(self, scope: Scope, answer: _Answer) -> Refused | None:
-        """Why the caller is not let in, if so; else the caller goes into the scope."""
+        """Why the caller is not let in, if so; else the caller goes into the scope. Some paths need none."""
+        if scope["path"].startswith(WELL_KNOWN):
+            return None
         headers = http.header_values(scope, b"authorization")
         caller = self.authenticator.warm(headers) or await self.authenticator.authenticate(headers)
         match caller:

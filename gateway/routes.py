@@ -8,6 +8,8 @@ from typing import Final
 MCP: Final = "/mcp"
 #: Asked by load balancers, kubelets and scrapers, who use whatever address they have and show no token.
 PROBES: Final = frozenset({"/livez", "/readyz", "/metrics"})
+#: Documents of how to log in, which nobody could read who would have to log in first (RFC 8615, RFC 9728).
+WELL_KNOWN: Final = "/.well-known/"
 #: The administrative interface: everything below it needs the scope admin.
 ADMIN: Final = "/admin/v1"
 OPENAPI: Final = f"{ADMIN}/openapi.json"

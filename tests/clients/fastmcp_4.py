@@ -1,33 +1,46 @@
-"""fastmcp as a client: one visit, told as one JSON line.
+"""fastmcp as a client: visits side by side, each told as one JSON line.
 
-`python -P fastmcp_4.py URL [TOKEN]` or `python -P fastmcp_4.py COMMAND ARGUMENT...` (stdio); the plan of the visit is a
-JSON object on stdin. Runs in an environment of its own, never in that of the server.
+`python -P fastmcp_4.py`; the plans of the visits are a JSON array on stdin. A plan's `target` is `[URL, TOKEN]`,
+`[URL]`, or `[COMMAND, ARGUMENT...]` (stdio); its `mode` is that of the negotiation: "auto", fastmcp's own default,
+which probes `server/discover` first, or "legacy". Runs in an environment of its own, never in that of the server.
 """
 
-import json
 import sys
+from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import anyio
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
+from mcp.client.subscriptions import listen
 from mcp_types import PromptReference
 
-Plan = dict[str, Any]
+sys.path.append(str(Path(__file__).parent))
+
+from visiting import News, Plan, run
 
 
-def client_of(arguments: list[str]) -> Client[Any]:
+def client_of(plan: Plan, news: News) -> Client[Any]:
     """A client of a URL, with a token if there is one, or of a command that is started for it."""
-    target, *rest = arguments
+
+    async def answer(message: str, _type: Any, _params: Any, _context: Any) -> dict[str, str]:
+        return news.answer(message)
+
+    async def hear(message: Any) -> None:
+        news.hear(message)
+
+    made = partial(Client, mode=plan["mode"], elicitation_handler=answer, message_handler=hear)
+    target, *rest = plan["target"]
     if target.startswith("http"):
-        return Client(target, auth=rest[0] if rest else None)
-    return Client(StdioTransport(target, rest, keep_alive=False))
+        return made(target, auth=rest[0] if rest else None)
+    return made(StdioTransport(target, rest, keep_alive=False))
 
 
-async def called(client: Client[Any], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+async def called(client: Client[Any], tool: str, arguments: dict[str, Any], progress: Any = None) -> dict[str, Any]:
     """Call a tool; what came back."""
-    result = await client.call_tool(tool, arguments, raise_on_error=False)
+    result = await client.call_tool(tool, arguments, raise_on_error=False, progress_handler=progress)
     return {
         "tool": tool,
         "is_error": result.is_error,
@@ -36,7 +49,24 @@ async def called(client: Client[Any], tool: str, arguments: dict[str, Any]) -> d
     }
 
 
-async def visit(client: Client[Any], plan: Plan) -> dict[str, Any]:
+async def followed(client: Client[Any], news: News) -> dict[str, Any]:
+    """A long call, with a listener beside it where changes are told to nobody else.
+
+    fastmcp has no listener of its own, so it is that of the SDK that it is made of.
+    """
+    if client.protocol_version < "2026":
+        return await news.follow(partial(called, client))
+    async with listen(client.session, prompts_list_changed=True) as changes, anyio.create_task_group() as tasks:
+
+        async def hear() -> None:
+            await anext(changes)
+            news.on_change()
+
+        tasks.start_soon(hear)
+        return await news.follow(partial(called, client))
+
+
+async def visited(client: Client[Any], plan: Plan, news: News) -> dict[str, Any]:
     """Do everything in the plan, in order."""
     prompt = await client.get_prompt(plan["prompt"], plan["prompt_arguments"])
     resource = await client.read_resource(plan["resource"])
@@ -55,16 +85,17 @@ async def visit(client: Client[Any], plan: Plan) -> dict[str, Any]:
         "prompt": [message.role for message in prompt.messages],
         "resource": [str(contents.uri) for contents in resource],
         "completion": completion.values,
+        "followed": await followed(client, news) if "wait" in plan else None,
+        "asked": news.asked,
     }
 
 
-async def main() -> None:
-    """Connect, visit, close; then say what was seen."""
-    plan = json.load(sys.stdin)
-    async with client_of(sys.argv[1:]) as client:
-        seen = await visit(client, plan)
-    sys.stdout.write(json.dumps(seen) + "\n")
+async def visit(plan: Plan) -> dict[str, Any]:
+    """Connect, do what is planned, close."""
+    news = News(plan)
+    async with client_of(plan, news) as client:
+        return await visited(client, plan, news)
 
 
 if __name__ == "__main__":
-    anyio.run(main)
+    run(visit)

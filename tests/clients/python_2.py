@@ -1,46 +1,58 @@
-"""The official Python SDK 2.x as a client: one visit, told as one JSON line.
+"""The official Python SDK 2.x as a client: visits side by side, each told as one JSON line.
 
-`python -P python_2.py URL [TOKEN]` or `python -P python_2.py COMMAND ARGUMENT...` (stdio); the plan of the visit is a
-JSON object on stdin. Runs in an environment of its own, never in that of the server.
+`python -P python_2.py`; the plans of the visits are a JSON array on stdin. A plan's `target` is `[URL, TOKEN]`,
+`[URL]`, or `[COMMAND, ARGUMENT...]` (stdio); its `mode` is that of the negotiation: "auto", the SDK's own default,
+which probes `server/discover` first, or "legacy". Runs in an environment of its own, never in that of the server.
 """
 
-import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import anyio
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
-from mcp_types import PromptReference
+from mcp_types import ElicitResult, PromptReference
 
 from mcp import Client
 
-Plan = dict[str, Any]
+sys.path.append(str(Path(__file__).parent))
+
+from visiting import News, Plan, run
 
 
 @asynccontextmanager
-async def connected(arguments: list[str]) -> AsyncIterator[Client]:
+async def connected(plan: Plan, news: News) -> AsyncIterator[Client]:
     """A client of a URL, with a token if there is one, or of a command that is started for it."""
-    target, *rest = arguments
+
+    async def answer(_context: Any, params: Any) -> ElicitResult:
+        return ElicitResult(action="accept", content=news.answer(params.message))
+
+    async def hear(message: Any) -> None:
+        news.hear(message)
+
+    made = partial(Client, mode=plan["mode"], elicitation_callback=answer, message_handler=hear)
+    target, *rest = plan["target"]
     if not target.startswith("http"):
-        async with Client(StdioServerParameters(command=target, args=rest)) as client:
+        async with made(StdioServerParameters(command=target, args=rest)) as client:
             yield client
     elif not rest:
-        async with Client(target) as client:
+        async with made(target) as client:
             yield client
     else:
         http = create_mcp_http_client(headers={"Authorization": f"Bearer {rest[0]}"})
-        async with http, Client(streamable_http_client(target, http_client=http)) as client:
+        async with http, made(streamable_http_client(target, http_client=http)) as client:
             yield client
 
 
-async def called(client: Client, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+async def called(client: Client, tool: str, arguments: dict[str, Any], progress: Any = None) -> dict[str, Any]:
     """Call a tool; what came back."""
-    result = await client.call_tool(tool, arguments)
+    result = await client.call_tool(tool, arguments, progress_callback=progress)
     return {
         "tool": tool,
         "is_error": bool(result.is_error),
@@ -49,7 +61,21 @@ async def called(client: Client, tool: str, arguments: dict[str, Any]) -> dict[s
     }
 
 
-async def visit(client: Client, plan: Plan) -> dict[str, Any]:
+async def followed(client: Client, news: News) -> dict[str, Any]:
+    """A long call, with a listener beside it where changes are told to nobody else."""
+    if client.protocol_version < "2026":
+        return await news.follow(partial(called, client))
+    async with client.listen(prompts_list_changed=True) as changes, anyio.create_task_group() as tasks:
+
+        async def hear() -> None:
+            await anext(changes)
+            news.on_change()
+
+        tasks.start_soon(hear)
+        return await news.follow(partial(called, client))
+
+
+async def visited(client: Client, plan: Plan, news: News) -> dict[str, Any]:
     """Do everything in the plan, in order."""
     prompt = await client.get_prompt(plan["prompt"], plan["prompt_arguments"])
     resource = await client.read_resource(plan["resource"])
@@ -68,16 +94,17 @@ async def visit(client: Client, plan: Plan) -> dict[str, Any]:
         "prompt": [message.role for message in prompt.messages],
         "resource": [str(contents.uri) for contents in resource.contents],
         "completion": completion.completion.values,
+        "followed": await followed(client, news) if "wait" in plan else None,
+        "asked": news.asked,
     }
 
 
-async def main() -> None:
-    """Connect, visit, close; then say what was seen."""
-    plan = json.load(sys.stdin)
-    async with connected(sys.argv[1:]) as client:
-        seen = await visit(client, plan)
-    sys.stdout.write(json.dumps(seen) + "\n")
+async def visit(plan: Plan) -> dict[str, Any]:
+    """Connect, do what is planned, close."""
+    news = News(plan)
+    async with connected(plan, news) as client:
+        return await visited(client, plan, news)
 
 
 if __name__ == "__main__":
-    anyio.run(main)
+    run(visit)

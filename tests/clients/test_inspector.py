@@ -5,9 +5,15 @@ from functools import partial
 
 import pytest
 
-from tests.support.clients import INSPECTOR, expected, inspect, inspector, parted, plan
+from tests.support.clients import INSPECTOR, answered, arriving, calls, inspect, inspector, offered
 from tests.support.clients_table import passed
 from tests.support.doors import DATABASES
+
+#: It shares servers with the other clients.
+pytestmark = pytest.mark.xdist_group("clients")
+
+#: The tools that the Inspector calls, because each call takes it a second: one that changes and one that reads.
+CALLED = ("write", "grep")
 
 
 def asked(door, *arguments: str, era: str) -> dict:
@@ -28,57 +34,53 @@ def called(ask, tool: str, arguments: dict) -> dict:
     }
 
 
-def visited(door, place: str, *, era: str = "legacy") -> dict:
-    """What a visit of the programs sees, but for completions, which the Inspector does not ask for."""
-    ask = partial(asked, door, era=era)
-    wanted = plan(place)
+def listed(ask) -> dict:
+    """What a visit of the programs finds. `--strict` fails on a schema that a host may refuse."""
+    wanted = arriving([], "")
     goal = f"goal={wanted['prompt_arguments']['goal']}"
-    told = ask("--method", "initialize")
     got = ask("--method", "prompts/get", "--prompt-name", wanted["prompt"], "--prompt-args", goal)
     contents = ask("--method", "resources/read", "--uri", wanted["resource"])["contents"]
-    prompts = ask("--method", "prompts/list")["prompts"]
-    resources = ask("--method", "resources/list")["resources"]
     templates = ask("--method", "resources/templates/list")["resourceTemplates"]
     return {
-        "version": json.loads((inspector() / "package.json").read_text("utf-8"))["version"],
-        "protocol": told["protocolVersion"],
-        "session": None,
-        "server": told["serverInfo"]["name"],
         "tools": [tool["name"] for tool in ask("--method", "tools/list", "--strict")["tools"]],
-        "prompts": [prompt["name"] for prompt in prompts],
-        "resources": [resource["uri"] for resource in resources],
+        "prompts": [prompt["name"] for prompt in ask("--method", "prompts/list")["prompts"]],
+        "resources": [resource["uri"] for resource in ask("--method", "resources/list")["resources"]],
         "templates": [template["uriTemplate"] for template in templates],
         "prompt": [message["role"] for message in got["messages"]],
         "resource": [found["uri"] for found in contents],
-        "calls": [called(ask, tool, arguments) for tool, arguments in wanted["calls"]],
     }
 
 
 @pytest.mark.parametrize("database", DATABASES)
-def test_the_inspector_uses_everything_over_http(database, doors):
-    """`--strict` fails on a schema that a host may refuse."""
-    visit, rest = parted(visited(doors.http(database), INSPECTOR.name))
-    assert rest == {key: value for key, value in expected(INSPECTOR.name).items() if key != "completion"}
-    passed(INSPECTOR.name, database, visit.version, visit.protocol)
+def test_the_inspector_uses_what_is_offered_in_each_era(database, doors):
+    """All that is listed on one of the databases, and on both what it calls."""
+    door, revisions = doors.http(database), []
+    for era in INSPECTOR.modes:
+        ask = partial(asked, door, era=era)
+        place = f"inspector-{era}"
+        told = ask("--method", "initialize")
+        revisions.append(told["protocolVersion"])
+        assert told["serverInfo"]["name"] == "superpi"
+        wanted = [call for call in calls(place) if call[0] in CALLED]
+        assert [called(ask, *call) for call in wanted] == [one for one in answered(place) if one["tool"] in CALLED]
+        if database == "sqlite":
+            assert listed(ask) == {key: value for key, value in offered().items() if key != "server"}
+    version = json.loads((inspector() / "package.json").read_text("utf-8"))["version"]
+    passed(INSPECTOR.name, version, {database: revisions})
 
 
-def test_the_inspector_uses_everything_in_the_stateless_era(doors):
-    """With `--strict` as above: the schemas are the same in both eras."""
-    visit, rest = parted(visited(doors.http("sqlite"), "inspector-modern", era="modern"))
-    assert visit.protocol == "2026-07-28"
-    assert rest == {key: value for key, value in expected("inspector-modern").items() if key != "completion"}
-
-
-def test_the_inspector_ends_with_an_error_when_a_tool_does(doors):
+@pytest.mark.parametrize("era", INSPECTOR.modes)
+def test_the_inspector_ends_with_an_error_when_a_tool_does(era, doors):
     """Its status 5 is what a script of a user sees of `isError`."""
     arguments = json.dumps({"path": "nowhere.txt"})
     call = ["--method", "tools/call", "--tool-name", "read", "--tool-args-json", arguments]
     door = doors.http("sqlite")
-    assert inspect(door.url, door.token, *call).returncode == 5
+    assert inspect(door.url, door.token, *call, era=era).returncode == 5
 
 
-def test_the_inspector_takes_a_refused_token_for_what_it_is(doors):
+@pytest.mark.parametrize("era", INSPECTOR.modes)
+def test_the_inspector_takes_a_refused_token_for_what_it_is(era, doors):
     """Its status 3 and `auth_required`: a 401 that it understands, and no login that leads nowhere."""
-    ran = inspect(doors.http("sqlite").url, "unknown", "--method", "tools/list")
+    ran = inspect(doors.http("sqlite").url, "unknown", "--method", "tools/list", era=era)
     assert (ran.returncode, ran.stdout) == (3, "")
     assert json.loads(ran.stderr)["error"]["code"] == "auth_required"

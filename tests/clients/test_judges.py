@@ -22,6 +22,7 @@ REFUSED = "valid input rejected: Invalid params: U+0000 is not allowed in string
 EXAMPLES = 15
 
 
+@pytest.mark.xdist_group("clients")
 @pytest.mark.timeout(200)
 def test_mcpcheck_finds_nothing_but_what_was_decided(doors):
     """Every check, with every tool probed and both eras looked at, warnings included."""

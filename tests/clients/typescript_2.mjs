@@ -1,9 +1,7 @@
 /*
- * The official TypeScript SDK 2.x as a client: one visit, told as one JSON line.
- *
- * `node typescript_2.mjs URL [TOKEN]` or `node typescript_2.mjs COMMAND ARGUMENT...` (stdio), in the folder of its
- * environment; the plan of the visit is a JSON object on stdin. Its `mode` is that of the SDK's negotiation: "legacy",
- * the SDK's own default, or "auto", which probes `server/discover` first.
+ * The official TypeScript SDK 2.x as a client: `node typescript_2.mjs` in the folder of its environment; the rest is said
+ * in typescript.mjs. A plan's `mode` is that of the SDK's negotiation: "legacy", the SDK's own default, or "auto", which
+ * probes `server/discover` first.
  */
 
 import { load, main } from "./typescript.mjs";
@@ -11,6 +9,15 @@ import { load, main } from "./typescript.mjs";
 const { Client, StreamableHTTPClientTransport: Http } = load("@modelcontextprotocol/client");
 const { StdioClientTransport: Stdio } = load("@modelcontextprotocol/client/stdio");
 
-const client = (mode) => new Client({ name: "visitor", version: "1" }, { versionNegotiation: { mode } });
+function made(plan, answer) {
+  const options = { capabilities: { elicitation: {} }, versionNegotiation: { mode: plan.mode } };
+  const client = new Client({ name: "visitor", version: "1" }, options);
+  client.setRequestHandler("elicitation/create", answer);
+  return {
+    client,
+    call: (client, params, options) => client.callTool(params, options),
+    onChange: (act) => client.setNotificationHandler("notifications/prompts/list_changed", act),
+  };
+}
 
-await main((plan) => client(plan.mode ?? "legacy"), { Http, Stdio });
+await main(made, { Http, Stdio });

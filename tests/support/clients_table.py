@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from tests.support.clients import CLIENTS, INSPECTOR
@@ -26,21 +26,26 @@ DOORS: Final = {
 _START: Final = "<!-- clients -->"
 _END: Final = "<!-- /clients -->"
 
-Row = dict[str, str]
+#: A client's version, and by door the revisions that it agreed on, the oldest first.
+Row = dict[str, Any]
 
 
-def passed(client: str, door: str, version: str, protocol: str) -> None:
-    """Note that a client's whole visit passed: compare it with the table, or write it down when that is asked for."""
+def passed(client: str, version: str, doors: Mapping[str, Iterable[str]]) -> None:
+    """Note that a client's visits passed, with those revisions by door.
+
+    Compares it with the table, or writes it down when that is asked for.
+    """
+    saw = {door: sorted(revisions) for door, revisions in doors.items()}
     rows = read()
     if os.environ.get("CLIENTS_TABLE") == "write":
-        rows.setdefault(client, {}).update({"version": version, door: protocol})
+        rows.setdefault(client, {}).update({"version": version, **saw})
         _write(rows)
         _render()
     else:
         row = rows.get(client, {})
-        assert (row.get("version"), row.get(door)) == (version, protocol), (
-            f"{client} passed as version {version} over {door} with revision {protocol}, and the table of clients says "
-            f"something else. Write it anew: {COMMAND}"
+        assert {key: row.get(key) for key in ("version", *saw)} == {"version": version, **saw}, (
+            f"{client} {version} passed with {saw}, and the table of clients says something else. "
+            f"Write it anew: {COMMAND}"
         )
 
 
@@ -65,7 +70,7 @@ def section(page: str) -> str:
 
 def _cells(rows: Mapping[str, Row]) -> list[list[str]]:
     return [
-        [client.title, f"`{client.package}` {row['version']}", *(row.get(door, "") for door in DOORS)]
+        [client.title, f"`{client.package}` {row['version']}", *(", ".join(row.get(door, [])) for door in DOORS)]
         for client in (*CLIENTS, INSPECTOR)
         if (row := rows.get(client.name))
     ]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from tests.support.asking import HARNESS
 from tests.support.postgres import running
 from tests.support.server import serving
 from tests.support.unprivileged import folder, own, unprivileged
@@ -18,21 +19,41 @@ DATABASES: Final = ("sqlite", "postgresql")
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """What a client is given to connect in the harness that asks, and the file of that harness."""
+
+    target: list[str]
+    harness: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Door:
     """A way in over HTTP."""
 
     url: str
     token: str
+    harness: Path | None = None
 
     @property
-    def target(self) -> list[str]:
-        """What a client's program takes as its arguments."""
-        return [self.url, self.token]
+    def careful(self) -> Way:
+        """The same, in the harness that asks."""
+        assert self.harness is not None, "the server has no such harness"
+        return Way([f"{self.url}?harness=careful", self.token], self.harness)
+
+
+def _harness(home: Path) -> Path:
+    return home / "harnesses" / "careful.md"
+
+
+def _settings(home: Path) -> dict[str, str]:
+    """A server of a team that has a harness of its own, which nobody has to use."""
+    return {"SUPERPI_HARNESS_DIR": str(_harness(home).parent)}
 
 
 def _variables(home: Path) -> dict[str, str]:
     return {
         **unprivileged().env,
+        **_settings(home),
         "HOME": str(home),
         "SUPERPI_WORKSPACE": str(home / "workspace"),
         "SUPERPI_DATA_DIR": str(home / "data"),
@@ -65,22 +86,29 @@ class Doors:
             self._open[database] = self._served(database)
         return self._open[database]
 
-    def stdio(self) -> list[str]:
+    def careful(self, door: str) -> Way:
+        """The server on that database, or for "stdio" a command of its own, in the harness that asks."""
+        return self._stdio() if door == "stdio" else self.http(door).careful
+
+    def _stdio(self) -> Way:
         """A command that serves a workspace of its own; `env -i`, for clients pass on little of their environment."""
-        variables = _variables(self._home()).items()
-        return ["env", "-i", *(f"{name}={value}" for name, value in variables), *unprivileged().superpi("stdio")]
+        home = self._home()
+        variables = [f"{name}={value}" for name, value in _variables(home).items()]
+        return Way(["env", "-i", *variables, *unprivileged().superpi("stdio", "--harness", "careful")], _harness(home))
 
     def _served(self, database: str) -> Door:
-        settings = {}
+        home = self._home()
+        settings = _settings(home)
         if database == "postgresql":
             postgres = self.stack.enter_context(running())
             settings["SUPERPI_DATABASE_URL"] = self.stack.enter_context(postgres.database())
-        home = self._home()
         server = self.stack.enter_context(serving(unprivileged(), home / "workspace", home, **settings))
-        return Door(server.url, _issued(home, settings))
+        return Door(server.url, _issued(home, settings), _harness(home))
 
     def _home(self) -> Path:
         home = self.stack.enter_context(folder())
         (home / "workspace").mkdir()
+        _harness(home).parent.mkdir()
+        _harness(home).write_text(HARNESS, "utf-8")
         own(home)
         return home
