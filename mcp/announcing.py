@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,18 +32,14 @@ class Announcer:
 
     subscriptions: Subscriptions
 
-    def streams(self, caller: Caller, session: str) -> Callable[[Say], AbstractContextManager[None]]:
-        """What to enter with a stream of that session, for as long as it is open."""
-
-        @contextmanager
-        def opened(say: Say) -> Iterator[None]:
-            task = asyncio.get_running_loop().create_task(self.announce(caller, session, say))
-            try:
-                yield
-            finally:
-                task.cancel()
-
-        return opened
+    @contextmanager
+    def during(self, caller: Caller, session: str, say: Say) -> Iterator[None]:
+        """Tell a stream of that session for as long as this is entered."""
+        task = asyncio.get_running_loop().create_task(self.announce(caller, session, say))
+        try:
+            yield
+        finally:
+            task.cancel()
 
     async def announce(self, caller: Caller, session: str, say: Say) -> None:
         """Tell of changes until the session or the process ends, or this is cancelled."""

@@ -19,6 +19,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -237,7 +238,7 @@ class Router:
     def _answering(self, request: _Request, session: Session | None) -> Answering:
         opened = None
         if session is not None and self.announcer is not None:
-            opened = self.announcer.streams(request.scope[CALLER_KEY], session.id)
+            opened = partial(self.announcer.during, request.scope[CALLER_KEY], session.id)
         return Answering(request.send, request.form, self.limits, opened)
 
     async def _save(self, session: Session, state: State, *, ran: bool) -> None:

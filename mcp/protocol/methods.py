@@ -75,7 +75,8 @@ def begin(request: Request, context: Context, slot: int) -> Handled:
     handled = method.begin(request, context, slot)
     outcome = handled.outcome
     if isinstance(outcome, dict):
-        return replace(handled, outcome=results.complete(request.method, outcome, context.offer, context.revision))
+        complete = results.complete(request.method, outcome, context.offer, context.revision)
+        return Handled(complete, handled.state, handled.facts)
     return handled
 
 
