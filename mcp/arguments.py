@@ -8,6 +8,7 @@ from typing import Any, Final
 import jsonschema_rs
 
 from mcp.protocol.offer import Accepted, ArgumentCheck, Rejected
+from mcp.protocol.places import place
 from mcp.tools.base import Tool
 
 _MOST_FAULTS: Final = 10
@@ -37,16 +38,5 @@ def argument_check(tool: Tool) -> ArgumentCheck:
 
 
 def _sentence(error: jsonschema_rs.ValidationError) -> str:
-    path = _path(error.instance_path)
-    return f"{path}: {error.message}" if path else error.message
-
-
-def _path(steps: list[str | int]) -> str:
-    """`["edits", 0, "old_text"]` as `edits[0].old_text`."""
-    text = ""
-    for step in steps:
-        if isinstance(step, int):
-            text += f"[{step}]"
-        else:
-            text += f".{step}" if text else step
-    return text
+    where = place(error.instance_path)
+    return f"{where}: {error.message}" if where else error.message

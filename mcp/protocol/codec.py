@@ -31,6 +31,13 @@ class NotJson:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class HoldsNul(NotJson):
+    """Why a text is refused that would be taken but for U+0000 in its strings; `value` is what it holds."""
+
+    value: Any
+
+
 def decode(raw: bytes) -> Any | NotJson:
     """The value that `raw` holds, or why it is refused. Never raises, whatever the bytes."""
     if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and _depth(raw) > MAX_DEPTH:
@@ -41,13 +48,13 @@ def decode(raw: bytes) -> Any | NotJson:
         return NotJson("not valid UTF-8")
     except (msgspec.MsgspecError, RecursionError) as error:
         return NotJson("half of a surrogate pair is no character" if _is_lone_surrogate(raw) else str(error))
-    if b"\\u0000" in raw and _holds(value, _is_nul_text):
-        return NotJson("U+0000 is not allowed in strings")
     if _LONG_NUMBER.search(raw) and _holds(value, _is_wide_integer):
         return NotJson("an integer is outside the 64-bit range")
     # A colon that is no key's may stand in a string; only then is the slower look needed.
     if raw.count(b":") != _keys(value) and _has_duplicate_keys(raw):
         return NotJson("an object has the same key twice")
+    if b"\\u0000" in raw and _holds(value, _is_nul_text):
+        return HoldsNul("U+0000 is not allowed in strings", value)
     return value
 
 

@@ -31,7 +31,7 @@ from mcp.protocol.notes import Filter
 from mcp.protocol.offer import Offer, Rejected
 from mcp.protocol.revisions import EVERY, HANDSHAKE, STATELESS, Revision, negotiate, supported_versions
 from mcp.protocol.state import LogLevel, State, level_of
-from mcp.protocol.wire import Notification, Request, Result, is_request_id
+from mcp.protocol.wire import Notification, Request, Result, SpoiledRequest, is_request_id
 
 #: How much of what a client says of itself is kept with its session, in bytes of JSON.
 MAX_CLIENT_BYTES: Final = 16_384
@@ -182,7 +182,7 @@ def _tools_call(request: Request, context: Context, slot: int) -> Handled:
         return _invalid(f"unknown tool {_quote(name)}; tools/list names those there are")
     if context.mirror is not None and (fault := params_fault(context.mirror, request, context.offer)) is not None:
         return Handled(Refusal(Reason.HEADER_MISMATCH, f"Header mismatch: {fault}"))
-    verdict = check(arguments)
+    verdict = Rejected(request.faults) if isinstance(request, SpoiledRequest) else check(arguments)
     if isinstance(verdict, Rejected):
         # A fault in the arguments is the model's to mend, so it goes where the model sees it (TL-13).
         text = f"The arguments of {name} are not valid:\n" + "\n".join(f"- {fault}" for fault in verdict.faults)

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from mcp.protocol.codec import NotJson, decode, encode
+from mcp.protocol import nul
+from mcp.protocol.codec import HoldsNul, NotJson, decode, encode
 from mcp.protocol.errors import Reason, Refusal
 from mcp.protocol.revisions import Revision
 
@@ -31,6 +32,13 @@ class Request:
     id: RequestId
     method: str
     params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SpoiledRequest(Request):
+    """A call of a tool whose arguments hold U+0000, in `faults`' words; it must not be made."""
+
+    faults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +93,30 @@ def parse(raw: bytes) -> Payload:
     """What a payload holds. Text that is refused as JSON is one `Malformed` message."""
     value = decode(raw)
     if isinstance(value, NotJson):
-        return Single(_refused_json(raw, value))
+        taken = _mendable(value.value) if isinstance(value, HoldsNul) else None
+        return taken or Single(_refused_json(raw, value))
     if isinstance(value, list):
         return Batch(tuple(_message(item) for item in value))
     return Single(_message(value))
+
+
+def _mendable(value: Any) -> Payload | None:
+    """What a payload with U+0000 holds, if that stands in nothing but arguments of tools."""
+    if not isinstance(value, list):
+        message = _spoiled(value)
+        return None if message is None else Single(message)
+    messages = [message for item in value if (message := _spoiled(item)) is not None]
+    return Batch(tuple(messages)) if len(messages) == len(value) else None
+
+
+def _spoiled(value: Any) -> Message | None:
+    faults = nul.faults_of_arguments(value)
+    if not faults:
+        return None if faults is None else _message(value)
+    message = _message(value)
+    if not isinstance(message, Request):
+        return None
+    return SpoiledRequest(message.id, message.method, message.params, faults)
 
 
 def _refused_json(raw: bytes, refused: NotJson) -> Malformed:
