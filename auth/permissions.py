@@ -136,7 +136,7 @@ def decide_whole(policy: Policy, tool: str, need: Need) -> Decision:
     general = [rule for rule in rules_on(policy, tool, Effect.ASK) if is_general(rule)]
     if not general or (tool, WHOLE) in policy.granted:
         return Allow()
-    return Ask(ALL_ASKED, general[0].layer, policy.mode, WHOLE)
+    return Ask(ALL_ASKED, general[0].layer, policy.mode, WHOLE, tuple(general))
 
 
 def decide_path(policy: Policy, tool: str, need: Need, path: str) -> Decision:
@@ -207,7 +207,7 @@ def decide_exposing(policy: Policy, tool: str, command: str, paths: Iterable[str
         return Allow()
     first = min(met, key=lambda rule: (rule.match, rule.layer))
     reason = f"a rule asks about {first.match}, which nothing hides from commands here"
-    return Ask(reason, first.layer, policy.mode, command)
+    return Ask(reason, first.layer, policy.mode, command, tuple(met))
 
 
 def denied_globs(policy: Policy, need: Need) -> tuple[str, ...]:

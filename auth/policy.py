@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 #: The tool name of a rule on every tool.
@@ -107,13 +107,15 @@ class Deny:
 class Ask:
     """The call may go on when a person says yes: why it is asked, by which layer, and the mode it would run in.
 
-    `subject` is all that a yes covers: the path that was judged, the whole text of the command, or `WHOLE`.
+    `subject` is all that a yes covers: the path that was judged, the whole text of the command, or `WHOLE`. `rules`
+    are all that ask; a yes answers them and no others. They are no part of what a person is asked.
     """
 
     reason: str
     layer: Layer
     mode: Mode
     subject: str
+    rules: tuple[Rule, ...] = field(default=(), compare=False)
 
 
 Decision = Allow | Ask | Deny

@@ -66,7 +66,7 @@ def by_rules(call: Call) -> Decision:
         return unlisted
     if not asking or (call.tool, call.subject) in policy.granted:
         return Allow()
-    return Ask(_why(call, asking[0]), asking[0].layer, policy.mode, call.subject)
+    return Ask(_why(call, asking[0]), asking[0].layer, policy.mode, call.subject, asking)
 
 
 def asking_rules(call: Call) -> tuple[Rule, ...]:

@@ -20,10 +20,10 @@ from auth.caller import Caller, Transport
 from auth.permissions import Cap, Deny, Layer, Mode, Need, Policy, Rule, decide_tool, granted_policy
 from auth.ports import StoreAway
 from mcp.catalogue import Catalogue
-from mcp.consent import MOST_QUESTIONS, Consent, Where
+from mcp.consent import MOST_QUESTIONS, Consent, No, Where
 from mcp.conversations import ConversationStore
 from mcp.entries import Sources
-from mcp.exchange import SILENT, Exchange, InputNeeded, NotDeclared
+from mcp.exchange import SILENT, AnswerUnfit, Exchange, InputNeeded, NotDeclared
 from mcp.harness.definition import Harness
 from mcp.harness.registry import Registry
 from mcp.hub import Hub
@@ -143,6 +143,8 @@ class Performer:
             return await self._perform(effect, connection, exchange)
         except InputNeeded as needed:
             return InputRequired(needed.questions, time.time() + _ROUND_SECONDS)
+        except AnswerUnfit as unfit:
+            return Declined(unfit.message)
         except NotDeclared as missing:
             return CapabilityMissing(missing.required)
         except StoreAway as error:
@@ -244,7 +246,7 @@ class Performer:
         told = Telling(exchange)
         try:
             result = await self._consented(effect, policy, connection, told)
-        except InputNeeded:
+        except (InputNeeded, AnswerUnfit):
             told.waits = True
             raise
         finally:
@@ -266,9 +268,10 @@ class Performer:
             ask = ask_of(result)
             if ask is None:
                 return result
-            told.consent = await self.consent.given(effect.name, ask, where, told.exchange)
-            if told.consent is None:
-                return result
+            given = await self.consent.given(effect.name, ask, where, told.exchange)
+            if isinstance(given, No):
+                return refusal_result(effect.name, ask, given.why)
+            told.consent = given.how
             policy = granted_policy(policy, effect.name, ask.subject)
         return result
 

@@ -7,21 +7,27 @@ mistake, not a server from its clients. Whatever is no clear yes is a no.
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, assert_never
 
 from auth.caller import Caller, Transport
 from auth.permissions import Ask
+from auth.ports import StoreAway
 from auth.refusals import question_text
 from mcp.exchange import Exchange
-from mcp.grants import Grant, GrantStore, OfHarness, OfSession, Reach, allowing, can_be_kept
-from mcp.protocol.questions import Elicit, Elicited
+from mcp.grants import Grant, GrantStore, OfHarness, OfSession, Reach, allowing, asked_by, can_be_kept
+from mcp.protocol.questions import Elicit, Elicited, Reply, Roots, Sampled, Unanswered
 from mcp.protocol.state import LogLevel
 
+_log: Final = logging.getLogger("superpi.consent")
+
 ONCE, ALWAYS, NO = "allow once", "allow from now on", "do not allow"
+#: How a yes was given that nobody was asked for.
+BEFORE: Final = "allowed from now on before"
 #: How long a yes "from now on" holds where there is no session that ends it.
 LASTING: Final = timedelta(hours=8)
 #: Questions that one call may lead to.
@@ -38,45 +44,97 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
+class Yes:
+    """The call may go on; `how` is the answer that counts, for the record."""
+
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class No:
+    """The call stays refused; `why` ends the sentence about the yes that is missing."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Consent:
     """Asks, and remembers. Over stdio there is one connection, so what it allowed is kept in memory."""
 
     grants: GrantStore
     now: Callable[[], datetime]
-    _own: set[tuple[str, str]] = field(default_factory=set)
+    _own: set[tuple[str, str, str]] = field(default_factory=set)
 
-    async def given(self, tool: str, ask: Ask, where: Where, exchange: Exchange) -> str | None:
-        """How a yes was given (`allow once`, `allow from now on`, or by an earlier answer), or None for a no."""
-        if await self._remembered(tool, ask.subject, where):
-            return "allowed from now on before"
+    async def given(self, tool: str, ask: Ask, where: Where, exchange: Exchange) -> Yes | No:
+        """Whether a person lets the tool do what is asked about, now or by an earlier answer.
+
+        What the store would have to tell is not assumed: while it is away, the person is asked.
+        """
+        rule = asked_by(ask)
+        if await self._remembered(tool, ask.subject, rule, where):
+            return Yes(BEFORE)
         question = _question(tool, ask, where)
         if not exchange.can_ask(question):
-            return None
-        key = "permission-" + hashlib.sha256(f"{tool}\0{ask.subject}".encode(errors="replace")).hexdigest()[:16]
-        reply = (await exchange.ask({key: question}))[key]
-        answer = reply.content.get("answer") if isinstance(reply, Elicited) and reply.action == "accept" else NO
-        if answer not in (ONCE, ALWAYS):
-            return None
-        if answer == ALWAYS and not await self._remember(tool, ask.subject, where):
-            await exchange.log(LogLevel.WARNING, f"{tool}: this is too long to be allowed from now on; allowed once")
-        return str(answer)
+            return No("this client cannot ask one")
+        key = _key(tool, ask.subject, rule)
+        answer = _judged((await exchange.ask({key: question}))[key])
+        if answer != Yes(ALWAYS):
+            return answer
+        if (why := await self._obstacle(tool, ask.subject, rule, where)) is None:
+            return answer
+        await exchange.log(LogLevel.WARNING, f"{tool}: {why}; this was allowed once")
+        return Yes(ONCE)
 
-    async def _remembered(self, tool: str, subject: str, where: Where) -> bool:
+    async def _remembered(self, tool: str, subject: str, rule: str, where: Where) -> bool:
         if where.caller.transport is Transport.STDIO:
-            return (tool, subject) in self._own
-        grants = await self.grants.covering(where.caller.principal, where.session, where.harness, self.now())
-        return allowing(grants, tool, subject) is not None
-
-    async def _remember(self, tool: str, subject: str, where: Where) -> bool:
-        if not can_be_kept(subject):
+            return (tool, subject, rule) in self._own
+        try:
+            grants = await self.grants.covering(where.caller.principal, where.session, where.harness, self.now())
+        except StoreAway as error:
+            _log.warning("what was allowed from now on cannot be read, so the person is asked: %s", error)
             return False
+        return allowing(grants, tool, subject, rule) is not None
+
+    async def _obstacle(self, tool: str, subject: str, rule: str, where: Where) -> str | None:
+        """Keep a yes for the next time; None when it is kept, else why it is not."""
+        if not can_be_kept(subject):
+            return "this is too long to be allowed from now on"
         if where.caller.transport is Transport.STDIO:
-            self._own.add((tool, subject))
-            return True
-        now = self.now()
+            self._own.add((tool, subject, rule))
+            return None
+        now, caller = self.now(), where.caller
         reach: Reach = OfHarness(where.harness, now + LASTING) if where.session is None else OfSession(where.session)
-        grant = Grant(secrets.token_urlsafe(12), where.caller.principal, reach, tool, subject, now)
-        return await self.grants.add(grant) is not None
+        grant = Grant(secrets.token_urlsafe(12), caller.principal, reach, tool, subject, rule, now, caller.token)
+        try:
+            kept = await self.grants.add(grant)
+        except StoreAway as error:
+            _log.warning("a yes from now on cannot be kept, so it is one for this call: %s", error)
+            return "the server's database is away, so nothing can be allowed from now on"
+        return None if kept is not None else "the session or the token has ended"
+
+
+def _judged(reply: Reply) -> Yes | No:
+    """What a reply comes to. Only a person's own word is a yes."""
+    match reply:
+        case Elicited(action="accept", content=content):
+            answer = content.get("answer")
+            return Yes(str(answer)) if answer in (ONCE, ALWAYS) else No("the person said no")
+        case Elicited(action="cancel"):
+            return No("the person dismissed the question")
+        case Elicited():
+            return No("the person declined")
+        case Unanswered(why):
+            return No(f"no answer came that counts: {why}")
+        case Sampled() | Roots():
+            return No("another answer came")
+        case _:
+            assert_never(reply)
+
+
+def _key(tool: str, subject: str, rule: str) -> str:
+    """Names the question across rounds: an answer to it is none to another one."""
+    named = f"{tool}\0{rule}\0{subject}".encode(errors="replace")
+    return "permission-" + hashlib.sha256(named).hexdigest()[:16]
 
 
 def _question(tool: str, ask: Ask, where: Where) -> Elicit:

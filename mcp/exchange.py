@@ -23,6 +23,17 @@ class InputNeeded(Exception):  # noqa: N818 - a way out of the call, not a fault
         self.questions = questions
 
 
+class AnswerUnfit(Exception):  # noqa: N818 - a fault of the client's
+    """The client sent an answer that is none; `message` says what is wrong with it, and what one looks like.
+
+    Only where the answers come with the request: to ask again could go on for ever.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
 class NotDeclared(Exception):  # noqa: N818 - a state of the client
     """The client did not declare what the question needs; `required` is that, as `ClientCapabilities` (MOD-8)."""
 
@@ -50,7 +61,7 @@ class Exchange(Protocol):
         """Whether the client can be asked this: it declared it, and there is a way to reach it."""
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Reply]:
-        """The answers, by key. Raises InputNeeded, and NotDeclared where `can_ask` is False."""
+        """The answers, by key. Raises InputNeeded, AnswerUnfit, and NotDeclared where `can_ask` is False."""
 
 
 class Silent:

@@ -7,12 +7,13 @@ no `say`. Questions on a handshake revision wait in `Pending`; on a stateless on
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp.exchange import InputNeeded, NotDeclared
+from mcp.exchange import AnswerUnfit, InputNeeded, NotDeclared
 from mcp.faults import Fault
 from mcp.pending import Pending
 from mcp.protocol import encode, questions, telling
@@ -119,13 +120,15 @@ class Speaker:
         return self._line.say is not None and self._line.pending is not None
 
     def _answers(self, asked: Mapping[str, Question]) -> Mapping[str, Reply]:
-        """What earlier rounds brought; what is missing, or is no answer, has to be asked first (MRTR-10)."""
+        """What earlier rounds brought; what is missing has to be asked first, what is unfit is an error (MRTR-10)."""
         effect = self._effect
         brought = effect.answers if isinstance(effect, CallTool | ReadResource | GetPrompt) else {}
-        replies = {key: questions.read(question, brought.get(key)) for key, question in asked.items()}
-        open = {key: asked[key] for key, reply in replies.items() if isinstance(reply, Unanswered)}
-        if open:
-            raise InputNeeded(open)
+        replies = {key: questions.read(asked[key], brought[key]) for key in asked if key in brought}
+        for key, reply in replies.items():
+            if isinstance(reply, Unanswered):
+                raise AnswerUnfit(_unfit(key, asked[key], reply))
+        if missing := {key: question for key, question in asked.items() if key not in brought}:
+            raise InputNeeded(missing)
         return replies
 
     async def _asked(self, question: Question) -> Reply:
@@ -147,3 +150,10 @@ class Speaker:
         if "result" not in body:
             return Unanswered("the client answered with an error")
         return questions.read(question, body["result"])
+
+
+def _unfit(key: str, question: Question, reply: Unanswered) -> str:
+    return (
+        f"Invalid params: inputResponses[{json.dumps(key)}] is no answer: {reply.why}. "
+        f"{questions.right_form(question)} Send the request again with that; nothing was changed."
+    )

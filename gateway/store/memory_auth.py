@@ -28,6 +28,11 @@ class MemoryPrincipals:
     def __init__(self, tell: Tell = _to_nobody) -> None:
         self._tell = tell
         self._principals: dict[str, PrincipalRecord] = {}
+        self._watchers: list[Callable[[str], None]] = []
+
+    def watch(self, hear: Callable[[str], None]) -> None:
+        """Have `hear` called with the id of each principal that is disabled: its grants end in the same transaction."""
+        self._watchers.append(hear)
 
     async def create(self, principal: PrincipalRecord, *, also: Also | None = None) -> bool:
         """Times are kept in UTC."""
@@ -66,7 +71,10 @@ class MemoryPrincipals:
         kept = self._principals.get(id)
         if kept is None or kept.disabled is not None:
             return kept
-        return self._changed(replace(kept, disabled=moment, disabled_by=by), also)
+        disabled = self._changed(replace(kept, disabled=moment, disabled_by=by), also)
+        for hear in self._watchers:
+            hear(id)
+        return disabled
 
     async def enable(self, id: str, *, also: Also | None = None) -> PrincipalRecord | None:
         """Who disabled it is forgotten here; the audit log knows."""
@@ -96,10 +104,15 @@ class MemoryTokens:
     """`TokenStore` in a dictionary, beside the twin of the principals. `tell` hears of each change once it is made."""
 
     def __init__(self, principals: MemoryPrincipals, tell: Tell = _to_nobody) -> None:
-        self._principals = principals
+        self.principals = principals
         self._tell = tell
         self._kept: dict[str, _Kept] = {}
         self._ids: dict[bytes, str] = {}
+        self._watchers: list[Callable[[str], None]] = []
+
+    def watch(self, hear: Callable[[str], None]) -> None:
+        """Have `hear` called with the id of each token that ends at once: its grants end in the same transaction."""
+        self._watchers.append(hear)
 
     async def lookup(self, sha256: bytes) -> Found | None:
         """By the digest."""
@@ -107,7 +120,7 @@ class MemoryTokens:
         if id is None:
             return None
         token = self._kept[id].token
-        principal = self._principals.find(token.principal)
+        principal = self.principals.find(token.principal)
         return None if principal is None else (token, principal)
 
     async def ever_any(self) -> bool:
@@ -119,7 +132,7 @@ class MemoryTokens:
     ) -> Obstacle | None:
         """All or nothing."""
         kept = self._storable(token, sha256)
-        principal = self._principals.find(token.principal)
+        principal = self.principals.find(token.principal)
         if principal is None and not make_principal:
             return Obstacle.PRINCIPAL_UNKNOWN
         if principal is not None and principal.disabled is not None:
@@ -128,12 +141,16 @@ class MemoryTokens:
         if also is not None:
             also(None)
         if principal is None:
-            self._principals.make(PrincipalRecord(token.principal, token.created, token.created_by))
+            self.principals.make(PrincipalRecord(token.principal, token.created, token.created_by))
         self._put(kept)
         return None
 
     async def get(self, id: str) -> TokenRecord | None:
         """A frozen value."""
+        return self.find(id)
+
+    def find(self, id: str) -> TokenRecord | None:
+        """`get`, for the twin of the grants."""
         kept = self._kept.get(id)
         return None if kept is None else kept.token
 
@@ -157,6 +174,7 @@ class MemoryTokens:
             if also is not None:
                 also(None)
             self._put(changed)
+            self._ended(id)
         return changed.token
 
     async def rotate(
@@ -169,13 +187,15 @@ class MemoryTokens:
         token = kept.token
         if token.revoked is not None or (token.expires is not None and token.expires <= following.token.created):
             return Obstacle.TOKEN_ENDED
-        principal = self._principals.find(token.principal)
+        principal = self.principals.find(token.principal)
         if principal is None or principal.disabled is not None:
             return Obstacle.PRINCIPAL_DISABLED
         self._require_free(following)
         if also is not None:
             also(None)
         self._put(replace(kept, token=replace(token, revoked=moment, revoked_by=successor.created_by)))
+        if moment <= following.token.created:
+            self._ended(id)
         self._put(following)
         return None
 
@@ -198,6 +218,10 @@ class MemoryTokens:
     def _require_free(self, kept: _Kept) -> None:
         if kept.token.id in self._kept or kept.sha256 in self._ids:
             raise ValueError("the token is taken")
+
+    def _ended(self, id: str) -> None:
+        for hear in self._watchers:
+            hear(id)
 
     def _put(self, kept: _Kept) -> None:
         self._kept[kept.token.id] = kept

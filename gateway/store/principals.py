@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from auth.changes import Change, Subject
 from auth.ports import Also, Page
 from auth.tokens import PrincipalRecord
-from gateway.store import pages, values
+from gateway.store import grants, pages, values
 from gateway.store.engine import Database
 from gateway.store.tables import principal as table
 
@@ -77,7 +77,7 @@ class SqlPrincipals:
     async def disable(self, id: str, *, at: datetime, by: str, also: Also | None = None) -> PrincipalRecord | None:
         """One transaction."""
         values.require_storable(by)
-        return await self._change(_DISABLE, {"key": id, "at": values.utc(at), "by": by}, also)
+        return await self._change(_DISABLE, {"key": id, "at": values.utc(at), "by": by}, _first_its_grants(id, also))
 
     async def enable(self, id: str, *, also: Also | None = None) -> PrincipalRecord | None:
         """One transaction. Who disabled it is forgotten here; the audit log knows."""
@@ -96,6 +96,15 @@ class SqlPrincipals:
             return find(connection, id)
 
         return await self._database.write(job)
+
+
+def _first_its_grants(id: str, also: Also | None) -> Also:
+    def end(connection: Connection) -> None:
+        grants.end_of_principal(connection, id)
+        if also is not None:
+            also(connection)
+
+    return end
 
 
 def require_storable(principal: PrincipalRecord) -> None:

@@ -130,11 +130,17 @@ grant: Final = Table(
     Column("digest", LargeBinary, nullable=False, unique=True),
     Column("created_at", Moment, nullable=False),
     Column("expires_at", Moment),
+    # What stands for the rules that asked; an older version leaves it out, and such a grant answers none.
+    Column("rule", Text),
+    # No foreign key: a token is never deleted. NULL where none was shown.
+    Column("token", _id()),
     CheckConstraint("(session IS NULL) <> (harness IS NULL) AND (harness IS NULL) = (expires_at IS NULL)", "reach"),
     Index(None, "principal", "created_at", "id"),
     Index(None, "principal", "harness", "expires_at"),
     Index(None, "session"),
     Index(None, "expires_at"),
+    Index(None, "created_at", "id"),
+    Index(None, "token"),
 )
 
 #: A question that waits for a client's answer; the row goes once the answer is taken.

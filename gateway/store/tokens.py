@@ -13,7 +13,7 @@ from auth import scopes
 from auth.changes import Change, Subject
 from auth.ports import Also, Found, Obstacle, Page
 from auth.tokens import Kind, PrincipalRecord, TokenRecord
-from gateway.store import pages, principals, values
+from gateway.store import grants, pages, principals, values
 from gateway.store.engine import Database, executing
 from gateway.store.principals import Record
 from gateway.store.tables import principal as owner
@@ -119,6 +119,7 @@ class SqlTokens:
 
         def job(connection: Connection) -> TokenRecord | None:
             if connection.execute(_REVOKE, bound).rowcount:
+                grants.end_of_token(connection, id)
                 self._changed(connection, id)
                 if also is not None:
                     also(connection)
@@ -143,6 +144,8 @@ class SqlTokens:
                 return obstacle
             if not connection.execute(_REPLACE, bound).rowcount:
                 return Obstacle.TOKEN_ENDED
+            if ends <= successor.created:
+                grants.end_of_token(connection, id)
             self._changed(connection, id)
             self._insert(connection, row, also)
             return None

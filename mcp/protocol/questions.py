@@ -6,7 +6,8 @@ that a result requires. Both read from here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, assert_never
 
@@ -76,12 +77,17 @@ class Roots:
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """No answer that can be used came: the client refused, failed, or sent something else. `why` is for the log."""
+    """No answer that can be used came: the client refused, failed, or sent something else.
+
+    `why` ends a sentence to whoever wrote the client; of what was sent it shows a few characters at most.
+    """
 
     why: str
 
 
 Reply = Elicited | Sampled | Roots | Unanswered
+#: Characters of what a client sent that are shown to it again.
+_MOST_SHOWN: Final = 48
 
 _ACTIONS: Final[Mapping[str, Literal["accept", "decline", "cancel"]]] = {
     "accept": "accept",
@@ -131,21 +137,67 @@ def read(question: Question, result: Any) -> Reply:
 
 
 def _elicited(result: Mapping[str, Any], schema: Mapping[str, Any]) -> Reply:
-    action = _ACTIONS.get(str(result.get("action")))
+    sent = result.get("action")
+    action = _ACTIONS.get(sent) if isinstance(sent, str) else None
     if action is None:
-        return Unanswered("the action is not one of accept, decline, cancel")
+        return Unanswered(f"the action is {shown(sent)}, not one of {_either(_ACTIONS)}")
     if action != "accept":
         return Elicited(action)
     content = result.get("content", {})
     if not isinstance(content, dict):
-        return Unanswered("the content is not an object")
-    missing = [name for name in schema.get("required", ()) if name not in content]
-    if missing:
-        return Unanswered(f"the content lacks {', '.join(missing)}")
-    for name, property in schema.get("properties", {}).items():
+        return Unanswered(f"the content is {shown(content)}, not an object")
+    properties = schema.get("properties", {})
+    for name in schema.get("required", ()):
+        if name not in content:
+            return Unanswered(f"the content lacks {name}, {_wanted(properties.get(name, {}))}")
+    for name, property in properties.items():
         if name in content and not _fits(content[name], property):
-            return Unanswered(f"the content's {name} is not what was asked for")
+            return Unanswered(f"the content's {name} is {shown(content[name])}, not {_wanted(property)}")
     return Elicited(action, content)
+
+
+def right_form(question: Question) -> str:
+    """What an answer to the question looks like, as a sentence for whoever writes a client."""
+    others = 'or {"action": "decline"} or {"action": "cancel"}'
+    match question:
+        case Elicit(schema=schema):
+            fields = schema.get("properties", {})
+            content = ", ".join(f"{json.dumps(name)}: <{_wanted(property)}>" for name, property in fields.items())
+            return f'Answer {{"action": "accept", "content": {{{content}}}}}, {others}.'
+        case ElicitUrl():
+            return f'Answer {{"action": "accept"}}, {others}.'
+        case Sample():
+            return 'Answer {"role": "assistant", "content": {...}, "model": "..."}.'
+        case ListRoots():
+            return 'Answer {"roots": [{"uri": "file:///..."}]}.'
+        case _:
+            assert_never(question)
+
+
+def shown(value: Any) -> str:
+    """What a client sent, in at most about 50 printable characters: text and numbers as JSON, the rest by its kind."""
+    match value:
+        case None | bool():
+            return json.dumps(value)
+        case str():
+            text = json.dumps(value[:_MOST_SHOWN])
+            return text if len(text) <= _MOST_SHOWN + 2 and len(value) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+        case int() | float():
+            return "a number"
+        case list():
+            return "a list"
+        case _:
+            return "an object"
+
+
+def _wanted(property: Mapping[str, Any]) -> str:
+    """What a property takes, in words."""
+    listed = _listed(property)
+    return f"a value of type {property.get('type')}" if listed is None else f"one of {_either(listed)}"
+
+
+def _either(choices: Iterable[Any]) -> str:
+    return ", ".join(json.dumps(choice) for choice in choices)
 
 
 _TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from mcp.consent import ALWAYS, NO, ONCE
-from tests.support.asking import Asked, does, fails, harness_settings, says, silence, tool
+from tests.support.asking import Asked, accepts, does, fails, harness_settings, says, silence, tool
 from tests.support.server import serving
 from tests.support.unprivileged import folder, own, unprivileged
 
@@ -66,19 +66,78 @@ def test_a_yes_lets_just_this_call_go_on(server, run, era):
 
 
 @pytest.mark.requirement("MRTR-12", "EL-8")
-@pytest.mark.parametrize("person", [says(NO), does("decline"), does("cancel"), says("whatever")])
-def test_a_no_is_a_refusal_and_nothing_happens(server, run, era, person):
-    """Also what is none of the offered answers; statelessly that is asked again, until the client gives up."""
+@pytest.mark.parametrize(
+    ("person", "why"),
+    [
+        (says(NO), "the person said no"),
+        (does("decline"), "the person declined"),
+        (does("cancel"), "the person dismissed the question"),
+    ],
+)
+def test_a_no_is_a_refusal_and_nothing_happens(server, run, era, person, why):
+    """The result says whose no it was."""
     name = f"no-{era}"
-    if era == "2026-07-28" and person(None)["result"].get("content", {}).get("answer") == "whatever":
-        with pytest.raises(AssertionError, match="asked again"):
-            run(tool("bash", command=f"touch {name}"), person)
-    else:
-        _, result = run(tool("bash", command=f"touch {name}"), person)
-        assert result["isError"]
-        assert "Nothing was changed" in text(result)
-        assert result["_meta"]["io.superpi/refusal"]["tool"] == "bash"
+    _, result = run(tool("bash", command=f"touch {name}"), person)
+    assert result["isError"]
+    assert f", and {why}. The mode here is workspace_write. Nothing was changed." in text(result)
+    assert result["_meta"]["io.superpi/refusal"]["tool"] == "bash"
     assert not (server.workspace / name).exists()
+
+
+CHOICES = '"allow once", "allow from now on", "do not allow"'
+
+
+@pytest.mark.requirement("EL-8", "MRTR-10")
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        pytest.param(accepts({"answer": "yes"}), f"""the content's answer is "yes", not one of {CHOICES}""", id="word"),
+        pytest.param(accepts({"answer": True}), f"the content's answer is true, not one of {CHOICES}", id="a boolean"),
+        pytest.param(accepts({"answer": ["allow once"]}), "the content's answer is a list, not one of", id="a list"),
+        pytest.param(
+            accepts({"answer": "x" * 5000}), f"""the content's answer is "{"x" * 47}..., not one of""", id="a long text"
+        ),
+        pytest.param(
+            accepts({"answer": "\u202e\x1b[31m"}), 'answer is "\\u202e\\u001b[31m", not one of', id="what could hide"
+        ),
+        pytest.param(accepts({}), f"the content lacks answer, one of {CHOICES}", id="an empty content"),
+        pytest.param(does("accept"), f"the content lacks answer, one of {CHOICES}", id="no content"),
+        pytest.param(accepts("allow once"), 'the content is "allow once", not an object', id="no object"),
+        pytest.param(does("ok"), 'the action is "ok", not one of "accept", "decline", "cancel"', id="another action"),
+    ],
+)
+def test_an_accept_that_does_not_fit_is_no_yes_and_says_what_was_sent(server, http, era, sent, words):
+    """In a session in the refusal; statelessly as an error, at once, so that nothing is asked for ever."""
+    name = f"unfit-{era}"
+    client = Asked(http, server.url, sent)
+    message = tool("bash", command=f"touch {name}")
+    if era == "2026-07-28":
+        error = client.stateless(message)["error"]
+        assert (error["code"], len(client.questions)) == (-32602, 1)
+        told = error["message"]
+        right = f'{{"action": "accept", "content": {{"answer": <one of {CHOICES}>}}}}'
+        assert f"Answer {right}, or" in told
+    else:
+        result = client.begin(era).call(message)["result"]
+        assert (result["isError"], len(client.questions)) == (True, 1)
+        told = text(result)
+        assert "Nothing was changed." in told
+    assert words in told
+    assert "x" * 50 not in told
+    assert not (server.workspace / name).exists()
+
+
+@pytest.mark.requirement("MRTR-10")
+def test_after_an_unfit_answer_the_same_round_may_be_answered_rightly(server, http):
+    """The state is as good as it was."""
+    client = Asked(http, server.url)
+    message = tool("bash", command="touch rightly")
+    asked = client.once(message)["result"]
+    (key,) = asked["inputRequests"]
+    for answer, right in (({"action": "accept"}, False), (says(ONCE)(None)["result"], True)):
+        message["params"] |= {"requestState": asked["requestState"], "inputResponses": {key: answer}}
+        reply = client.once(message)
+        assert ("error" not in reply, (server.workspace / "rightly").exists()) == (right, right), reply
 
 
 @pytest.mark.requirement("EL-1", "MRTR-5", "LIFE-9")

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from mcp.exchange import InputNeeded, NotDeclared
+from mcp.exchange import AnswerUnfit, InputNeeded, NotDeclared
 from mcp.protocol.arrival import Arrival
 from mcp.protocol.notes import ToolsChanged
 from mcp.protocol.questions import ListRoots, Sample
@@ -21,13 +21,23 @@ def said():
 
 
 @pytest.fixture
-def speaker(said):
-    """Of a call whose client has roots, and that asked for progress and for every level of the log."""
-    claim = meta(capabilities={"roots": {}}, logLevel="debug") | {"progressToken": "t"}
-    call = request("tools/call", {"name": "echo", "arguments": {"text": "x"}}, claim=claim)
-    step = ENGINE.receive(json.dumps(call).encode(), State(), Arrival())
-    line = Line("", lambda message: said.append(json.loads(message)), None, 1.0)
-    return Speaker(ENGINE, step, step.effects[0], line)
+def asking(said):
+    """Of a call whose client has roots, that asked for progress and every level of the log, and brought answers."""
+
+    def asking(answers):
+        claim = meta(capabilities={"roots": {}}, logLevel="debug") | {"progressToken": "t"}
+        params = {"name": "echo", "arguments": {"text": "x"}, "inputResponses": answers}
+        call = request("tools/call", params, claim=claim)
+        step = ENGINE.receive(json.dumps(call).encode(), State(), Arrival())
+        line = Line("", lambda message: said.append(json.loads(message)), None, 1.0)
+        return Speaker(ENGINE, step, step.effects[0], line)
+
+    return asking
+
+
+@pytest.fixture
+def speaker(asking):
+    return asking({})
 
 
 def told(said):
@@ -57,6 +67,25 @@ async def test_a_stateless_client_is_sent_no_request(speaker, said):
     with pytest.raises(NotDeclared) as missing:
         await speaker.ask({"what": Sample((), 1)})
     assert (missing.value.required, said) == ({"sampling": {}}, [])
+
+
+@pytest.mark.requirement("MRTR-10")
+async def test_an_answer_of_the_wrong_form_is_an_error_even_where_others_are_missing(asking):
+    """Whoever sends it hears what is wrong with it, and is not asked again and again."""
+    speaker = asking({"where": {"roots": "here"}})
+    with pytest.raises(AnswerUnfit) as unfit:
+        await speaker.ask({"more": ListRoots(), "where": ListRoots()})
+    assert unfit.value.message == (
+        'Invalid params: inputResponses["where"] is no answer: the roots are not a list of objects with a uri. '
+        'Answer {"roots": [{"uri": "file:///..."}]}. Send the request again with that; nothing was changed.'
+    )
+
+
+@pytest.mark.requirement("MRTR-10")
+async def test_only_what_is_missing_is_asked_for(asking):
+    with pytest.raises(InputNeeded) as needed:
+        await asking({"where": {"roots": []}}).ask({"more": ListRoots(), "where": ListRoots()})
+    assert needed.value.questions == {"more": ListRoots()}
 
 
 @pytest.mark.requirement("PRG-1", "CAN-2", "STD-6", "LG-3")

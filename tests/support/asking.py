@@ -43,6 +43,11 @@ def says(answer: str) -> Person:
     return lambda _question: {"result": {"action": "accept", "content": {"answer": answer}}}
 
 
+def accepts(content: Any) -> Person:
+    """A client that sends that as the content of a yes."""
+    return lambda _question: {"result": {"action": "accept", "content": content}}
+
+
 def does(action: str) -> Person:
     """A person who declines or dismisses."""
     return lambda _question: {"result": {"action": action}}

@@ -12,12 +12,18 @@ from psycopg import sql
 
 from gateway.store.conversations import SqlConversations
 from gateway.store.engine import open_database
+from gateway.store.grants import SqlGrants
 from gateway.store.keys import SqlKeys
 from gateway.store.memory import MemoryConversations, MemoryKeys, MemorySessions
+from gateway.store.memory_grants import MemoryGrants
 from gateway.store.migrate import migrate
 from gateway.store.sessions import SqlSessions
 from gateway.store.tables import metadata
+from mcp.protocol.state import State
+from mcp.sessions import Session
 from tests.support import postgres as support
+from tests.support.auth_stores import a_token, beside, digest
+from tests.support.grants import ALICE, MINUTE, NOON
 
 
 @dataclass(frozen=True)
@@ -100,3 +106,31 @@ def conversations(stores):
 @pytest.fixture
 def keys(stores):
     return stores.keys
+
+
+@pytest.fixture
+def auth(stores):
+    """The stores of principals and tokens beside the others."""
+    return beside(stores)
+
+
+@pytest.fixture
+def grants(stores, auth):
+    """On the same database as the sessions and tokens, or in memory where those are."""
+    database = getattr(stores.sessions, "_database", None)
+    return MemoryGrants(stores.sessions, auth.tokens) if database is None else SqlGrants(database)
+
+
+@pytest.fixture
+async def session(sessions):
+    """The id of a session of Alice's."""
+    await sessions.open(Session("s", State(principal=ALICE), NOON, NOON), most=10)
+    return "s"
+
+
+@pytest.fixture
+async def token(auth):
+    """The id of a token of Alice's, which is valid for an hour."""
+    kept = a_token("t", ALICE, created=NOON - MINUTE, expires=NOON + 60 * MINUTE)
+    assert await auth.tokens.create(kept, digest("t"), make_principal=True) is None
+    return kept.id

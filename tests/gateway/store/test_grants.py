@@ -1,68 +1,27 @@
-"""What every `GrantStore` promises, asked of the twin and of each database alike; and that grants end with sessions."""
+"""What every `GrantStore` promises, asked of the twin and of each database alike."""
 
 import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from auth.ports import Page
 from gateway.store.grants import SqlGrants
-from gateway.store.memory_grants import MemoryGrants
 from gateway.store.sessions import SqlSessions
-from gateway.store.values import storable
-from mcp.grants import MOST_SUBJECT, Grant, OfHarness, OfSession, allowing, can_be_kept
-from mcp.live import SWEEP_MARGIN, Sessions
+from mcp.grants import MOST_SUBJECT, OfHarness, OfSession
 from mcp.protocol.state import State
 from mcp.sessions import Session
+from tests.support.grants import ALICE, BOB, CODE, MINUTE, NOON, covering, grant, ids, of_harness
 from tests.support.statements import statements_of
 
-NOON = datetime(2026, 3, 4, 12, 0, 0, 123456, tzinfo=UTC)
-MINUTE = timedelta(minutes=1)
-ALICE, BOB = "local:alice", "local:bob"
-CODE = "super-pi-code"
 
-
-def of_harness(id=CODE, minutes=60):
-    return OfHarness(id, NOON + minutes * MINUTE)
-
-
-def grant(id="g", principal=ALICE, reach=None, minute=0, tool="bash", subject="make test"):
-    return Grant(id, principal, reach or of_harness(), tool, subject, NOON + minute * MINUTE)
-
-
-@pytest.fixture
-def grants(stores):
-    """On the same database as the sessions, or in memory where those are."""
-    database = getattr(stores.sessions, "_database", None)
-    return MemoryGrants(stores.sessions) if database is None else SqlGrants(database)
-
-
-@pytest.fixture
-async def session(sessions):
-    """The id of a session of Alice's."""
-    await sessions.open(Session("s", State(principal=ALICE), NOON, NOON), most=10)
-    return "s"
-
-
-async def ids(grants, principal=ALICE):
-    """Of all the principal's grants, newest first, as one word."""
-    return " ".join([item.id for item in (await grants.list(principal)).items])
-
-
-async def covering(grants, session=None, harness=CODE, principal=ALICE, minute=0):
-    found = await grants.covering(principal, session, harness, NOON + minute * MINUTE)
-    return " ".join(item.id for item in found)
-
-
-async def test_a_grant_comes_back_exactly_as_it_was_added(grants, session):
+async def test_a_grant_comes_back_exactly_as_it_was_added(grants, session, token):
     added = [
         grant("h", "https://issuer.example#søren", tool="edit", subject="src/ü 🦀.py"),
-        grant("s", reach=OfSession(session), subject="x" * MOST_SUBJECT),
+        grant("s", reach=OfSession(session), subject="x" * MOST_SUBJECT, rule="f" * 64, token=token),
     ]
     assert [await grants.add(one) for one in added] == added
     for one in added:
@@ -100,7 +59,7 @@ async def test_the_same_grant_of_a_session_twice_is_one(grants, session):
     assert await grants.list(ALICE) == Page((first,))
 
 
-async def test_what_differs_in_anything_is_a_grant_of_its_own(grants, session):
+async def test_what_differs_in_anything_is_a_grant_of_its_own(grants, session, token):
     """Also where the parts of one run together would be those of the other."""
     others = [
         grant("a"),
@@ -111,9 +70,12 @@ async def test_what_differs_in_anything_is_a_grant_of_its_own(grants, session):
         grant("f", subject="make  test"),
         grant("g", subject="MAKE TEST"),
         grant("h", BOB),
+        grant("i", rule="s"),
+        grant("j", subject="make testr", rule=""),
+        grant("k", token=token),
     ]
     assert [await grants.add(one) for one in others] == others
-    assert (await ids(grants), await ids(grants, BOB)) == ("g f e d c b a", "h")
+    assert (await ids(grants), await ids(grants, BOB)) == ("k j i g f e d c b a", "h")
 
 
 async def test_a_grant_of_no_session_of_the_principals_is_not_made(grants, session):
@@ -140,6 +102,8 @@ async def test_a_taken_id_is_refused_whoever_asks_and_the_first_grant_stays(gran
         pytest.param(grant(tool="a\0"), id="U+0000 in the tool"),
         pytest.param(grant(principal="\ud800"), id="a lone surrogate in the principal"),
         pytest.param(grant(reach=OfSession("\0")), id="U+0000 in the session"),
+        pytest.param(grant(rule="\0"), id="U+0000 in the rule"),
+        pytest.param(grant(token="\ud800"), id="a lone surrogate in the token"),
         pytest.param(replace(grant(), created=datetime(2026, 1, 1)), id="a naive time"),  # noqa: DTZ001
         pytest.param(grant(reach=OfHarness(CODE, datetime(2026, 1, 1))), id="a naive end"),  # noqa: DTZ001
     ],
@@ -184,18 +148,6 @@ async def test_foreign_and_unknown_calls_are_covered_by_nothing(grants, session,
     assert await grants.covering(principal, asked, harness, NOON) == ()
 
 
-def test_only_the_same_tool_and_the_same_subject_are_allowed():
-    found = (grant("a", tool="edit", subject="a.py"), grant("b"), grant("c"))
-    assert allowing(found, "bash", "make test") == grant("b")
-    for tool, subject in (("bash", "make"), ("bash", "make test "), ("edit", "make test"), ("Bash", "make test")):
-        assert allowing(found, tool, subject) is None
-
-
-@given(st.text(st.characters(), max_size=8).map(lambda part: part * 700))
-def test_what_can_be_kept_is_what_is_short_and_storable(subject):
-    assert can_be_kept(subject) == (len(subject) <= MOST_SUBJECT and storable(subject))
-
-
 # Ends.
 
 
@@ -231,10 +183,32 @@ async def test_the_cap_and_the_oneness_hold_when_many_are_added_at_once(grants):
 async def test_a_grant_is_removed_once_and_by_its_principal_alone(grants):
     await grants.add(grant())
     for principal, id in ((BOB, "g"), (ALICE, "G"), (ALICE, "\0"), ("\ud800", "g"), ("", "g")):
-        assert not await grants.remove(principal, id)
+        assert await grants.remove(principal, id) is None
     assert await ids(grants) == "g"
-    assert [await grants.remove(ALICE, "g"), await grants.remove(ALICE, "g")] == [True, False]
+    assert [await grants.remove(ALICE, "g"), await grants.remove(ALICE, "g")] == [grant(), None]
     assert await ids(grants) == ""
+
+
+async def test_whosever_a_grant_is_it_is_removed_for_nobody_in_particular(grants):
+    for id, principal in (("a", ALICE), ("b", BOB)):
+        await grants.add(grant(id, principal))
+    assert [await grants.remove(None, "b"), await grants.remove(None, "b")] == [grant("b", BOB), None]
+    assert (await ids(grants), await ids(grants, BOB)) == ("a", "")
+
+
+async def test_what_is_done_with_a_removal_is_told_the_grant_and_undone_with_it(grants):
+    kept = []
+
+    def fails(_):
+        raise ValueError("not today")
+
+    await grants.add(grant())
+    with pytest.raises(ValueError, match="not today"):
+        await grants.remove(None, "g", also=lambda _: fails)
+    assert await ids(grants) == "g"
+    for _ in range(2):
+        await grants.remove(None, "g", also=lambda ended: lambda _: kept.append(ended))
+    assert (kept, await ids(grants)) == ([grant()], "")
 
 
 async def test_sweep_ends_what_has_expired_and_nothing_of_a_session(grants, session):
@@ -245,47 +219,6 @@ async def test_sweep_ends_what_has_expired_and_nothing_of_a_session(grants, sess
     assert [await ids(grants, who) for who in ("p0", "p1", ALICE)] == ["", "g3", "of_session"]
     with pytest.raises(ValueError, match="time zone"):
         await grants.sweep(datetime(2026, 1, 1))  # noqa: DTZ001 - the naive time is the point
-
-
-async def ended_by_its_principal(live, session, clock):
-    await live.end(session)
-
-
-async def idle_for_too_long(live, session, clock):
-    clock.append(NOON + 31 * MINUTE)
-    assert await live.find(session.id, ALICE) is None
-
-
-async def swept_while_it_was_cold(live, session, clock):
-    clock.append(NOON + 31 * MINUTE + SWEEP_MARGIN)
-    await live.tidy()
-
-
-async def crowded_out(live, session, clock):
-    clock.append(NOON + MINUTE)
-    for _ in range(3):
-        await live.open(State(principal=ALICE))
-
-
-@pytest.mark.parametrize("end", [ended_by_its_principal, idle_for_too_long, swept_while_it_was_cold, crowded_out])
-async def test_a_sessions_grants_end_with_it_however_it_ends(sessions, grants, end):
-    clock = [NOON]
-    live = Sessions(sessions, lambda: clock[-1], idle=30 * MINUTE, most=3)
-    session, bobs = await live.open(State(principal=ALICE)), await live.open(State(principal=BOB))
-    await grants.add(grant("ends", reach=OfSession(session.id)))
-    await grants.add(grant("stays"))
-    await grants.add(grant("bobs", BOB, reach=OfHarness(bobs.id, NOON + MINUTE)))
-    await end(live, session, clock)
-    assert (await covering(grants, session.id), await ids(grants), await ids(grants, BOB)) == ("stays", "stays", "bobs")
-    assert await grants.add(grant("late", reach=OfSession(session.id))) is None
-
-
-async def test_no_grant_of_a_session_outlives_one_that_ends_meanwhile(sessions, grants):
-    for n in range(20):
-        await sessions.open(Session(f"s{n}", State(principal=ALICE), NOON, NOON), most=99)
-    added = (grants.add(grant(f"g{n}", reach=OfSession(f"s{n}"))) for n in range(20))
-    await asyncio.gather(*(call for n, one in enumerate(added) for call in (one, sessions.end(f"s{n}"))))
-    assert await ids(grants) == ""
 
 
 # Lists.
@@ -309,6 +242,21 @@ async def test_pages_together_are_the_list_newest_first_whatever_their_size(gran
         await grants.add(grant(id, subject=id, minute=minute))
         await grants.add(grant(f"bob-{id}", BOB, subject=id, minute=minute))
     assert await every_page(grants, ALICE, limit) == pages
+
+
+async def test_everybodys_grants_are_listed_for_nobody_in_particular(grants, session):
+    for n, (principal, minute) in enumerate([(ALICE, 0), (BOB, 2), (ALICE, 1)]):
+        await grants.add(grant(f"g{n}", principal, subject=str(n), minute=minute))
+    assert await every_page(grants, None, 2) == ["g1 g2", "g0"]
+
+
+async def test_a_list_for_a_time_has_only_what_counts_then(grants, session):
+    await grants.add(grant("of_session", reach=OfSession(session)))
+    await grants.add(grant("of_harness", reach=of_harness(minutes=10)))
+    listed = [(await grants.list(ALICE, now=NOON + minute * MINUTE)).items for minute in (9, 10)]
+    assert [[item.id for item in items] for items in listed] == [["of_session", "of_harness"], ["of_session"]]
+    with pytest.raises(ValueError, match="time zone"):
+        await grants.list(ALICE, now=datetime(2026, 1, 1))  # noqa: DTZ001 - the naive time is the point
 
 
 async def test_another_principals_position_shows_only_ones_own(grants):
@@ -364,6 +312,7 @@ async def test_what_covers_a_call_is_asked_in_one_statement_along_indexes(databa
         return connection.exec_driver_sql(f"EXPLAIN {asked.text}", asked.parameters).all()
 
     plan = str(await database.read(explain))
-    assert all(index in plan for index in ("ix_grant_principal_harness_expires_at", "ix_grant_session"))
+    indexes = ("ix_grant_principal_harness_expires_at", "ix_grant_session")
+    assert all(index in plan for index in indexes)
     assert "SCAN" not in plan
     assert "Seq Scan" not in plan

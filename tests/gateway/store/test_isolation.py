@@ -128,12 +128,15 @@ class World:
             self.run.judge(me, other, await completed(""))
 
     async def add_grant(self, me, other):
-        """Of a session of anybody's, or of a harness."""
-        session = self.run.anybodys(me, other, "session")
+        """Of a session of anybody's, or of a harness, through a token of anybody's or none."""
+        session, token = (self.run.anybodys(me, other, kind) for kind in ("session", "token"))
         reach = OfHarness("h", self.now + timedelta(hours=1)) if session is None else OfSession(session)
-        grant = Grant(self.run.name(me, "grant"), me.principal, reach, "bash", self.run.name(me, "subject"), self.now)
+        subject = self.run.name(me, "subject")
+        grant = Grant(self.run.name(me, "grant"), me.principal, reach, "bash", subject, "r", self.now, token)
         kept = await self.grants.add(grant)
-        self.run.judge(me, other, kept, session)
+        if kept is not None and token in other.all("token"):
+            self.run.fail(f"{me.principal} was granted something through a token of {other.principal}")
+        self.run.judge(me, other, kept, session, token)
         if kept is not None:
             me.keep("session grant" if session else "grant", kept.id)
 
@@ -229,7 +232,8 @@ def found_by(store, run):
 
 def in_memory(run):
     sessions = MemorySessions()
-    stores = MemoryConversations(), MemoryGrants(sessions), MemoryAudit(), MemoryTokens(MemoryPrincipals())
+    tokens = MemoryTokens(MemoryPrincipals())
+    stores = MemoryConversations(), MemoryGrants(sessions, tokens), MemoryAudit(), tokens
     return World(run, found_by(sessions, run), *stores)
 
 

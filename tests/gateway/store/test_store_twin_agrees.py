@@ -12,23 +12,28 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from psycopg import sql
 
+from gateway.store.changes import record
 from gateway.store.conversations import SqlConversations
 from gateway.store.engine import open_database
 from gateway.store.grants import SqlGrants
 from gateway.store.memory import MemoryConversations, MemorySessions
+from gateway.store.memory_auth import MemoryPrincipals, MemoryTokens
 from gateway.store.memory_grants import MemoryGrants
 from gateway.store.memory_questions import MemoryQuestions
 from gateway.store.memory_subscriptions import MemorySubscriptions
+from gateway.store.principals import SqlPrincipals
 from gateway.store.questions import SqlQuestions
 from gateway.store.sessions import SqlSessions
 from gateway.store.subscriptions import SqlSubscriptions
 from gateway.store.tables import metadata
+from gateway.store.tokens import SqlTokens
 from mcp.conversations import Conversation
 from mcp.grants import Grant, OfHarness, OfSession
 from mcp.pending import Asked
 from mcp.protocol.revisions import Revision
 from mcp.protocol.state import LogLevel, State
 from mcp.sessions import Session
+from tests.support.auth_stores import a_token, digest
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
 IDS = st.sampled_from(["a", "b", "B", "c", "d", "é", "🦀", "￿", "nul\0", "half\ud800"])
@@ -63,7 +68,12 @@ GRANTS = st.builds(
     reach=st.builds(OfSession, IDS) | st.builds(OfHarness, IDS, MOMENTS),
     tool=st.sampled_from(["bash", "edit"]),
     subject=st.text(max_size=1) | st.just("x" * 5000),
+    rule=st.sampled_from(["r", "r", "s"]),
     created=MOMENTS,
+    token=st.none() | IDS,
+)
+TOKENS = st.builds(
+    a_token, id=IDS, principal=PRINCIPALS, created=MOMENTS, expires=st.none() | MOMENTS, revoked=st.none() | MOMENTS
 )
 QUESTIONS = st.builds(Asked, id=IDS, session=IDS, principal=PRINCIPALS, created=MOMENTS)
 
@@ -87,7 +97,10 @@ class Pair(RuleBasedStateMachine):
         self.database = open_database(type(self).empty(), readers=1, writers=1)
         self.sessions = MemorySessions(), SqlSessions(self.database)
         self.conversations = MemoryConversations(), SqlConversations(self.database)
-        self.grants = MemoryGrants(self.sessions[0]), SqlGrants(self.database)
+        twin = MemoryPrincipals()
+        self.principals = twin, SqlPrincipals(self.database, record)
+        self.tokens = MemoryTokens(twin), SqlTokens(self.database, record)
+        self.grants = MemoryGrants(self.sessions[0], self.tokens[0]), SqlGrants(self.database)
         self.questions = MemoryQuestions(self.sessions[0]), SqlQuestions(self.database)
         self.subscriptions = MemorySubscriptions(self.sessions[0]), SqlSubscriptions(self.database)
         self.after = None
@@ -160,9 +173,32 @@ class Pair(RuleBasedStateMachine):
     def cover(self, principal, session, harness, now):
         self.agree(self.grants, "covering", principal, session, harness, now)
 
-    @rule(principal=PRINCIPALS, id=IDS)
+    @rule(principal=st.none() | PRINCIPALS, id=IDS)
     def remove(self, principal, id):
         self.agree(self.grants, "remove", principal, id)
+
+    @rule(token=TOKENS)
+    def make_token(self, token):
+        self.agree(self.tokens, "create", token, digest(token.id.encode("utf-8", "replace").hex()), make_principal=True)
+
+    @rule(id=IDS, at=MOMENTS)
+    def revoke_token(self, id, at):
+        self.agree(self.tokens, "revoke", id, at=at, by="cli")
+
+    @rule(id=IDS, token=TOKENS, ends=MOMENTS)
+    def rotate_token(self, id, token, ends):
+        sha256 = digest(token.id.encode("utf-8", "replace").hex())
+        self.agree(self.tokens, "rotate", id, token, sha256, ends=ends)
+
+    @rule(principal=PRINCIPALS, at=MOMENTS, back=st.booleans())
+    def disable(self, principal, at, back):
+        self.agree(self.principals, "disable", principal, at=at, by="cli")
+        if back:
+            self.agree(self.principals, "enable", principal)
+
+    @rule(principal=st.none() | PRINCIPALS, now=st.none() | MOMENTS)
+    def list_grants(self, principal, now):
+        self.agree(self.grants, "list", principal, now=now)
 
     @rule(now=MOMENTS)
     def sweep_grants(self, now):
