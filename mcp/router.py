@@ -37,7 +37,7 @@ from mcp.limits import HttpLimits
 from mcp.live import Sessions
 from mcp.offering import Offered, Offering
 from mcp.pending import Pending
-from mcp.protocol import revisions, stateless
+from mcp.protocol import revisions, stateless, traces
 from mcp.protocol.arrival import Arrival, Mirror
 from mcp.protocol.effects import Answered, CancelRequested, Effect, Listen, Opened, Value
 from mcp.protocol.engine import Step
@@ -117,6 +117,8 @@ class Router:
             return None
         if isinstance(payload, HttpRefusal):
             return Refused(payload, headers=_CLOSE)
+        if (parent := traces.parent(payload)) is not None:
+            scope[SPAN_KEY] = scope[SPAN_KEY].within(parent)
         id = _request_id(payload)
         if (closed := self.closed()) is not None and _has_request(payload):
             return Refused(closed, id, _RETRY)

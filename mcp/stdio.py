@@ -25,14 +25,16 @@ from mcp.calls import Connection
 from mcp.flight import Flight
 from mcp.offering import Offering
 from mcp.pending import Pending
+from mcp.protocol import traces
 from mcp.protocol.arrival import Arrival
 from mcp.protocol.effects import Answered, CancelRequested, Effect, Fact, Opened, Value
 from mcp.protocol.engine import Step
 from mcp.protocol.errors import Reason, Refusal
 from mcp.protocol.state import State
-from mcp.protocol.wire import Reply, RequestId, Response, parse
+from mcp.protocol.wire import Reply, Request, RequestId, Response, parse
 from mcp.settling import Settling
 from mcp.speaking import Line, Speaker
+from telemetry import tracing
 
 _log: Final = logging.getLogger("superpi.stdio")
 
@@ -163,7 +165,9 @@ class Stdio:
         line = Line(self._name, self._say, self._pending, self._services.ask_seconds)
 
         def perform(effect: Effect) -> Coroutine[Any, Any, Value]:
-            connection = Connection(self._caller, step.slots[effect.slot].state or step.state, self._name)
+            slot = step.slots[effect.slot]
+            trace = _trace_id(slot.request)
+            connection = Connection(self._caller, slot.state or step.state, self._name, trace_id=trace)
             speaker = Speaker(engine, step, effect, line)
             return speaker.while_running(performer.perform(effect, connection, speaker))
 
@@ -205,6 +209,12 @@ class Stdio:
                 loop.call_soon_threadsafe(self._arrived.put_nowait, None)
 
         threading.Thread(target=read, name="stdin", daemon=True).start()
+
+
+def _trace_id(request: Request | None) -> str | None:
+    """The trace that a request names. There are no headers here, and no spans: it is for the audit log."""
+    parent = traces.parent_of(request)
+    return None if parent is None else tracing.trace_id(parent)
 
 
 def split_lines(read: Callable[[], bytes], longest: int) -> Iterator[bytes]:

@@ -24,7 +24,7 @@ from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, Trace
 
 from telemetry.logs import escaped
 from telemetry.redaction import redact
-from telemetry.tracing import Attribute, Silent, Span
+from telemetry.tracing import Attribute, Span, parsed
 
 #: Characters kept of an attribute's text.
 _LONGEST: Final = 256
@@ -52,15 +52,12 @@ class Recorder:
         #: Ends the tries of an export under way.
         self.abandon: Callable[[], object] = exporter.shutdown
 
-    def start(self, name: str, header: re.Match[str] | None) -> Span:
-        """A span in the trace that a `traceparent` header tells, where it is valid; else in a trace of its own."""
-        parent = None if header is None else _parent(header)
-        if parent is None:
-            trace = self._ids.generate_trace_id()
-            sampled = trace & TraceIdRatioBased.TRACE_ID_LIMIT < self._bound
-        else:
-            trace, sampled = parent.trace_id, parent.trace_flags.sampled
-        return _Recording(self, name, trace, parent) if sampled else Silent(f"{trace:032x}")
+    def start(self, name: str, parent: re.Match[str] | None) -> Span:
+        """A span in the trace that a valid `traceparent` names; without one in a trace of its own."""
+        if parent is not None:
+            return _Recording(self, name).continuing(parent)
+        trace = self._ids.generate_trace_id()
+        return _Recording(self, name, trace, sampled=trace & TraceIdRatioBased.TRACE_ID_LIMIT < self._bound)
 
     def send(self, span: _Recording, *, failed: bool) -> None:
         """A span has ended now."""
@@ -69,7 +66,7 @@ class Recorder:
             SpanContext(span.trace, self._ids.generate_span_id(), is_remote=False, trace_flags=_SAMPLED),
             span.parent,
             self._resource,
-            span.attributes,
+            span.attributes(),
             kind=SpanKind.SERVER,
             status=_FAILURE if failed else _FINE,
             start_time=span.began,
@@ -80,16 +77,17 @@ class Recorder:
 
 
 class _Recording:
-    """A span that is sent when it ends."""
+    """A span that is sent when it ends, if its trace is sampled. Which trace that is may change until then."""
 
-    __slots__ = ("_recorder", "attributes", "began", "name", "parent", "trace")
+    __slots__ = ("_recorder", "_said", "_sampled", "began", "name", "parent", "trace")
 
-    def __init__(self, recorder: Recorder, name: str, trace: int, parent: SpanContext | None) -> None:
+    def __init__(self, recorder: Recorder, name: str, trace: int = 0, *, sampled: bool = False) -> None:
         self._recorder = recorder
+        self._said: list[tuple[Attribute, str | int]] = []
+        self._sampled = sampled
         self.name = name
         self.trace = trace
-        self.parent = parent
-        self.attributes: dict[str, str | int] = {}
+        self.parent: SpanContext | None = None
         self.began = time.time_ns()
 
     @property
@@ -98,20 +96,32 @@ class _Recording:
         return f"{self.trace:032x}"
 
     def set(self, attribute: Attribute, value: str | int) -> None:
-        """Text is cut, redacted and escaped."""
-        self.attributes[attribute.value] = value if isinstance(value, int) else _tidy(value)
+        """Looked at only where the span is sent."""
+        self._said.append((attribute, value))
+
+    def within(self, traceparent: str) -> Span:
+        """The same span, in that trace if it is valid."""
+        parent = parsed(traceparent)
+        return self if parent is None else self.continuing(parent)
+
+    def continuing(self, parent: re.Match[str]) -> _Recording:
+        """The same span, in the trace of that parent, which decided whether to sample it."""
+        flags = TraceFlags(int(parent["flags"], 16))
+        self.trace, self._sampled = int(parent["trace"], 16), flags.sampled
+        self.parent = SpanContext(self.trace, int(parent["span"], 16), is_remote=True, trace_flags=flags)
+        return self
 
     def end(self, status: int | None = None) -> None:
         """Sent with the next batch."""
+        if not self._sampled:
+            return
         if status is not None:
-            self.attributes[Attribute.STATUS.value] = status
+            self.set(Attribute.STATUS, status)
         self._recorder.send(self, failed=status is not None and status >= _FAILED)
 
-
-def _parent(header: re.Match[str]) -> SpanContext | None:
-    _, trace, span, flags, _ = header.groups()
-    context = SpanContext(int(trace, 16), int(span, 16), is_remote=True, trace_flags=TraceFlags(int(flags, 16)))
-    return context if context.is_valid else None
+    def attributes(self) -> dict[str, str | int]:
+        """What was said last of each; text is cut, redacted and escaped."""
+        return {one.value: value if isinstance(value, int) else _tidy(value) for one, value in self._said}
 
 
 def _tidy(text: str) -> str:

@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 EXPORT_SECONDS: Final = 2.0
 SHUTDOWN_SECONDS: Final = 2.0
 
-#: W3C Trace Context, section 3.2; later versions may add fields.
-_TRACEPARENT: Final = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+#: W3C Trace Context, section 3.2: neither id is all zeros, and later versions than 00 may add fields.
+_TRACEPARENT: Final = re.compile(
+    r"(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})(?P<trace>[0-9a-f]{32})-(?!0{16})(?P<span>[0-9a-f]{16})-"
+    r"(?P<flags>[0-9a-f]{2})(-.*)?"
+)
 _SIGNAL_PATH: Final = "/v1/traces"
-_NO_VERSION: Final = "ff"
 
 
 class Attribute(enum.StrEnum):
@@ -74,6 +76,12 @@ class Span(Protocol):
     def set(self, attribute: Attribute, value: str | int) -> None:
         """Say something about the request."""
 
+    def within(self, traceparent: str) -> Span:
+        """The span to go on with once a `traceparent` is known that counts more than what it was begun with.
+
+        One that is not valid changes nothing. Whoever began a span ends that one.
+        """
+
     def end(self, status: int | None = None) -> None:
         """The request is over; from 500 on its status makes the span an error."""
 
@@ -89,11 +97,27 @@ class Silent:
     def set(self, attribute: Attribute, value: str | int) -> None:
         """Nothing."""
 
+    def within(self, traceparent: str) -> Span:
+        """One that knows the trace, if that is valid."""
+        trace = trace_id(traceparent)
+        return self if trace is None else Silent(trace)
+
     def end(self, status: int | None = None) -> None:
         """Nothing."""
 
 
 _SILENT: Final = Silent()
+
+
+def parsed(traceparent: str) -> re.Match[str] | None:
+    """The parts `trace`, `span` and `flags` of a `traceparent`; None where it is not valid."""
+    return _TRACEPARENT.fullmatch(traceparent)
+
+
+def trace_id(traceparent: str) -> str | None:
+    """The trace that a `traceparent` names, where it is valid."""
+    parts = parsed(traceparent)
+    return None if parts is None else parts["trace"]
 
 
 class Tracing:
@@ -115,10 +139,10 @@ class Tracing:
 
     def start(self, name: str, traceparent: str | None = None) -> Span:
         """A span with that name (`POST /mcp`), in the trace that the header of that name tells, if it is valid."""
-        parent = None if traceparent is None else _TRACEPARENT.fullmatch(traceparent)
+        parent = None if traceparent is None else parsed(traceparent)
         if self._recorder is not None:
-            return self._recorder.start(name, None if parent is None or parent[1] == _NO_VERSION else parent)
-        return _SILENT if parent is None else Silent(parent[2])
+            return self._recorder.start(name, parent)
+        return _SILENT if parent is None else Silent(parent["trace"])
 
     async def close(self, seconds: float = SHUTDOWN_SECONDS) -> bool:
         """Send what is left; False when that was not done in time. The thread that still tries ends with the process.

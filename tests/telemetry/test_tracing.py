@@ -8,44 +8,17 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from telemetry.tracing import ATTRIBUTES, Attribute, Tracing, session_label
+from tests.support.collector import attributes, collector, spans
 
 ROOT = Path(__file__).parents[2]
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 PARENT = "b7ad6b7169203331"
-
-
-class Collector(BaseHTTPRequestHandler):
-    """A receiver of OTLP over HTTP that keeps what it gets."""
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["content-length"]))
-        self.server.received.append((self.path, ExportTraceServiceRequest.FromString(body)))
-        self.send_response(200)
-        self.send_header("content-length", "0")
-        self.end_headers()
-
-    def log_message(self, *args):
-        pass
-
-
-@contextmanager
-def collector():
-    with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as server:
-        server.received = []
-        server.url = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+OTHER = "1" * 32
 
 
 @pytest.fixture(autouse=True)
@@ -54,28 +27,15 @@ def direct(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "*")
 
 
-def spans(server):
-    """Every span received, with the resource it came from."""
-    return [
-        (span, {pair.key: pair.value.string_value for pair in group.resource.attributes})
-        for _, request in server.received
-        for group in request.resource_spans
-        for scope in group.scope_spans
-        for span in scope.spans
-    ]
-
-
-def attributes(span):
-    return {pair.key: pair.value.string_value or pair.value.int_value for pair in span.attributes}
-
-
-async def sent(traceparent=None, status=200, said=(), **options):
-    """The one span of one request, and what the tracing said its trace was."""
+async def sent(traceparent=None, status=200, said=(), later=None, **options):
+    """The one span of one request, and what the tracing said its trace was; `later` is known once something is said."""
     with collector() as server:
         tracing = Tracing(server.url, version="1.2.3", **options)
         span = tracing.start("POST /mcp", traceparent)
         for attribute, value in said:
             span.set(attribute, value)
+        if later is not None:
+            assert span.within(later) is span
         span.end(status)
         assert await tracing.close(30)
         return spans(server), span.trace_id
@@ -111,12 +71,45 @@ async def test_a_request_belongs_to_the_trace_that_its_caller_names():
         pytest.param(f"00-{TRACE}-{'0' * 16}-01", id="no parent"),
         pytest.param(f"00-{TRACE.upper()}-{PARENT}-01", id="capitals"),
         pytest.param(f"00-{TRACE}-{PARENT}-01" * 1000, id="far too long"),
+        pytest.param(f"00-{TRACE}-{PARENT}-01-more", id="more than its version has"),
     ],
 )
-async def test_a_header_that_is_not_valid_begins_a_trace_of_its_own(traceparent):
-    [(span, _)], trace_id = await sent(traceparent)
+async def test_a_traceparent_that_is_not_valid_changes_nothing(traceparent):
+    """One in the header begins a trace of its own, as without; one that comes later is passed over."""
+    [(span, _)], trace_id = await sent(traceparent, later=traceparent)
     assert (span.parent_span_id, span.trace_id.hex()) == (b"", trace_id)
     assert trace_id != TRACE
+    [(span, _)], trace_id = await sent(f"00-{TRACE}-{PARENT}-01", later=traceparent)
+    assert (span.trace_id.hex(), span.parent_span_id.hex(), trace_id) == (TRACE, PARENT, TRACE)
+    assert Tracing().start("POST /mcp", f"00-{TRACE}-{PARENT}-01").within(traceparent).trace_id == TRACE
+
+
+async def test_a_version_to_come_may_say_more():
+    [(span, _)], _ = await sent(f"cc-{TRACE}-{PARENT}-01-more")
+    assert (span.trace_id.hex(), span.parent_span_id.hex()) == (TRACE, PARENT)
+
+
+@pytest.mark.requirement("CT-5")
+@pytest.mark.parametrize(
+    ("begun", "ratio"),
+    [
+        pytest.param(None, 1.0, id="one of its own"),
+        pytest.param(None, 0.0, id="one of its own that is not sampled"),
+        pytest.param(f"00-{OTHER}-{PARENT[::-1]}-01", 1.0, id="another"),
+        pytest.param(f"00-{OTHER}-{PARENT[::-1]}-00", 1.0, id="another that is not sampled"),
+    ],
+)
+async def test_a_span_goes_over_into_a_trace_that_is_known_later(begun, ratio):
+    """With all that was said of it before."""
+    said = [(Attribute.REQUEST_ID, "r1")]
+    [(span, _)], trace_id = await sent(begun, said=said, later=f"00-{TRACE}-{PARENT}-01", ratio=ratio)
+    assert (span.trace_id.hex(), span.parent_span_id.hex(), trace_id) == (TRACE, PARENT, TRACE)
+    assert attributes(span) == {"superpi.request_id": "r1", "http.response.status_code": 200}
+
+
+async def test_the_later_trace_decides_whether_it_is_sampled():
+    for begun in (None, f"00-{OTHER}-{PARENT}-01"):
+        assert await sent(begun, later=f"00-{TRACE}-{PARENT}-00") == ([], TRACE)
 
 
 async def test_a_caller_that_does_not_sample_its_trace_is_not_sampled_here():
@@ -202,7 +195,8 @@ async def test_without_an_endpoint_a_span_does_nothing_but_know_its_callers_trac
         span = tracing.start("POST /mcp", traceparent)
         span.set(Attribute.TOOL, "read")
         span.end(200)
-        assert span.trace_id == trace_id
+        assert (span.trace_id, span.within(f"00-{OTHER}-{PARENT}-01").trace_id) == (trace_id, OTHER)
+    assert tracing.start("POST /mcp").trace_id is None
     assert await tracing.close()
 
 
