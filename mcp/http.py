@@ -23,16 +23,42 @@ _EVENTS: Final = (b"content-type", b"text/event-stream")
 _UNBUFFERED: Final = (b"x-accel-buffering", b"no")
 #: Where a request's headers stand by name once one was asked for: a dozen are, of each request.
 _INDEX: Final = "superpi.headers"
+#: Of a refusal that leaves a body unread: the rest of it is not the next request.
+CLOSE: Final[Headers] = ((b"connection", b"close"),)
 KEEP_ALIVE: Final = b": keep-alive\r\n\r\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An answer that HTTP gives itself. `id` is of the request it answers, where that is known."""
+    """An answer that HTTP gives itself. `id` is of the request it answers, where that is known.
+
+    `more` is a sentence behind the one of the table: what is known only where it is refused.
+    """
 
     refusal: HttpRefusal
     id: RequestId | None = None
     headers: Headers = field(default=())
+    more: str = ""
+
+    @property
+    def message(self) -> str:
+        """Words for the client."""
+        return f"{self.refusal.message} {self.more}" if self.more else self.refusal.message
+
+
+@dataclass(frozen=True, slots=True)
+class BodyBounds:
+    """Bytes and seconds that a request body may take; `setting` is the variable that the bytes come from."""
+
+    most: int
+    seconds: float
+    setting: str
+
+    def too_large(self) -> Refused:
+        """The refusal of a larger one, for whoever may change the bound."""
+        return Refused(
+            HttpRefusal.BODY_TOO_LARGE, headers=CLOSE, more=f"It takes {self.most} bytes; {self.setting} sets that."
+        )
 
 
 def header_values(scope: Scope, name: bytes) -> list[str]:
@@ -51,35 +77,35 @@ def only_header(scope: Scope, name: bytes) -> str | None:
     return ", ".join(values) if values else None
 
 
-async def read_body(receive: Receive, *, most: int, seconds: float) -> bytes | HttpRefusal | None:
-    """The request body of at most `most` bytes; None when the client left before it was whole."""
+async def read_body(receive: Receive, bounds: BodyBounds) -> bytes | Refused | None:
+    """The request body, within its bounds; None when the client left before it was whole."""
     chunks: list[bytes] = []
     size = 0
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(bounds.seconds):
             while True:
                 message = await receive()
                 if message["type"] == "http.disconnect":
                     return None
                 chunk = message.get("body", b"")
                 size += len(chunk)
-                if size > most:
-                    return HttpRefusal.BODY_TOO_LARGE
+                if size > bounds.most:
+                    return bounds.too_large()
                 chunks.append(chunk)
                 if not message.get("more_body", False):
                     return b"".join(chunks)
     except TimeoutError:
-        return HttpRefusal.BODY_TIMEOUT
+        return Refused(HttpRefusal.BODY_TIMEOUT, headers=CLOSE)
 
 
-async def read_json_body(scope: Scope, receive: Receive, *, most: int, seconds: float) -> bytes | HttpRefusal | None:
+async def read_json_body(scope: Scope, receive: Receive, bounds: BodyBounds) -> bytes | Refused | None:
     """The same, of a body that its headers call JSON as it is sent, and no longer than that."""
     if not is_json(only_header(scope, b"content-type")) or header_values(scope, b"content-encoding"):
-        return HttpRefusal.MEDIA_TYPE
+        return Refused(HttpRefusal.MEDIA_TYPE, headers=CLOSE)
     length = only_header(scope, b"content-length")
-    if length is not None and length.isdigit() and int(length) > most:
-        return HttpRefusal.BODY_TOO_LARGE
-    return await read_body(receive, most=most, seconds=seconds)
+    if length is not None and length.isdigit() and int(length) > bounds.most:
+        return bounds.too_large()
+    return await read_body(receive, bounds)
 
 
 async def send_json(send: Send, status: int, body: bytes, extra: Headers = ()) -> None:
@@ -98,7 +124,7 @@ async def send_empty(send: Send, status: int, extra: Headers = ()) -> None:
 
 async def send_refusal(send: Send, refused: Refused) -> None:
     """Answer with a refusal as a JSON-RPC error."""
-    error = {"code": refused.refusal.status, "message": refused.refusal.message}
+    error = {"code": refused.refusal.status, "message": refused.message}
     body: dict[str, Any] = {"jsonrpc": "2.0", "error": error}
     if refused.id is not None:
         body["id"] = refused.id

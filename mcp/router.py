@@ -60,8 +60,8 @@ REQUEST_ID_KEY: Final = "superpi.request_id"
 SPAN_KEY: Final = "superpi.span"
 #: Again, and over another connection: on this one the same server would answer.
 _RETRY: Final = (*AGAIN, (b"connection", b"close"))
-#: The rest of a body that was not read is not the next request.
-_CLOSE: Final = ((b"connection", b"close"),)
+#: Where the bound of a body comes from.
+_BODY_BYTES: Final = "SUPERPI_HTTP__BODY_BYTES"
 #: What calls without a session are in flight under; nobody can name it.
 _STATELESS: Final = ""
 _MIRRORING: Final = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
@@ -115,8 +115,8 @@ class Router:
         payload = await self._payload(scope, receive, form)
         if payload is None:
             return None
-        if isinstance(payload, HttpRefusal):
-            return Refused(payload, headers=_CLOSE)
+        if isinstance(payload, Refused):
+            return payload
         if (parent := traces.parent(payload)) is not None:
             scope[SPAN_KEY] = scope[SPAN_KEY].within(parent)
         id = _request_id(payload)
@@ -162,8 +162,8 @@ class Router:
     async def _stateless(self, request: _Request) -> Refused | None:
         """Answer a request by nothing but itself and who sent it (MOD-4); a session that it names is not looked at."""
         state = _fresh(request)
-        if state is None:
-            return Refused(HttpRefusal.HARNESS_UNKNOWN, request.id)
+        if isinstance(state, Refused):
+            return state
         arrival = Arrival(time.time(), _mirror(request.scope))
         step = request.offered.engine.receive(request.payload, state, arrival, modern=True)
         if any(isinstance(effect, Listen) for effect in step.effects) and Form.EVENTS not in request.form:
@@ -172,18 +172,19 @@ class Router:
         _tell(request, own or state, None)
         return await self._run(request, step, None)
 
-    async def _payload(self, scope: Scope, receive: Receive, form: Form) -> Payload | HttpRefusal | None:
+    async def _payload(self, scope: Scope, receive: Receive, form: Form) -> Payload | Refused | None:
         if form is Form.NONE:
-            return HttpRefusal.NOT_ACCEPTABLE
-        body = await http.read_json_body(scope, receive, most=self.limits.body_bytes, seconds=self.limits.body_seconds)
+            return Refused(HttpRefusal.NOT_ACCEPTABLE, headers=http.CLOSE)
+        bounds = http.BodyBounds(self.limits.body_bytes, self.limits.body_seconds, _BODY_BYTES)
+        body = await http.read_json_body(scope, receive, bounds)
         if not isinstance(body, bytes):
             return body
         return parse(body) if len(body) <= _PARSE_INLINE_BYTES else await asyncio.to_thread(parse, body)
 
     async def _initialize(self, request: _Request) -> Refused | None:
         state = _fresh(request)
-        if state is None:
-            return Refused(HttpRefusal.HARNESS_UNKNOWN, request.id)
+        if isinstance(state, Refused):
+            return state
         step = request.offered.engine.receive(request.payload, state)
         opened = next((fact for fact in step.facts if isinstance(fact, Opened)), None)
         answering = self._answering(request, None)
@@ -275,11 +276,13 @@ class _Request:
         return bool(http.header_values(self.scope, b"mcp-session-id"))
 
 
-def _fresh(request: _Request) -> State | None:
-    """The state of a connection that begins with this request; None for a harness that there is not."""
-    harness = _harness(request.scope)
-    if harness is None or (harness and request.offered.performer.harnesses.get(harness) is None):
-        return None
+def _fresh(request: _Request) -> State | Refused:
+    """The state of a connection that begins with this request, unless it asks for a harness that there is not."""
+    harness, harnesses = _harness(request.scope), request.offered.performer.harnesses
+    if harness is None:
+        return Refused(HttpRefusal.HARNESS_NOT_ONE, request.id)
+    if harness and harnesses.get(harness) is None:
+        return Refused(HttpRefusal.HARNESS_UNKNOWN, request.id, more=f"There are {', '.join(harnesses.ids)}.")
     caller: Caller = request.scope[CALLER_KEY]
     return State(principal=caller.principal, harness=harness)
 

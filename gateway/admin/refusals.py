@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from auth.ports import Obstacle
 from gateway import problems
 from gateway.problems import Refusal
+from mcp import http
 
 _ADMINISTRATORS_ONLY: Final = (
     "Administration needs a token with the scope admin. Make one with 'superpi token create --principal local:NAME "
@@ -61,6 +62,12 @@ BY_STATUS: Final[Mapping[int, AdminRefusal]] = {
 
 class Refused(HTTPException):
     """Ends a request with a refusal. An HTTPException, because FastAPI lets those through from wherever they rise."""
+
+    @classmethod
+    def of(cls, refused: http.Refused) -> Refused:
+        """The same as `/mcp` refuses, in its words."""
+        headers = {name.decode(): value.decode() for name, value in refused.headers}
+        return cls(refused.refusal, detail=refused.message, headers=headers)
 
     def __init__(
         self,

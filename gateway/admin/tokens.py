@@ -5,16 +5,16 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Annotated, Final, Literal
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import AfterValidator, BaseModel, Field, Strict
 
 from auth.scopes import Scope
 from auth.tokens import MOST_NAME, Kind, TokenRecord, Valid, judge
 from gateway import issuing
 from gateway.admin.access import Administrator, Wired
-from gateway.admin.models import Input, Listing, Words
+from gateway.admin.models import Input, Listing
 from gateway.admin.refusals import OBSTACLES, AdminRefusal, Refused, declared
-from gateway.admin.requests import StrictRoute
+from gateway.admin.requests import StrictRoute, no_body
 from gateway.bootstrap import Services
 from gateway.issuing import DEFAULT_DAYS, MOST_DAYS, Wanted
 from gateway.routes import TOKENS
@@ -27,6 +27,9 @@ def _principal(id: str) -> str:
     return id
 
 
+_Principal = Annotated[str, Field(max_length=70), AfterValidator(_principal)]
+
+
 def _name(name: str) -> str:
     if (why := issuing.name_fault(name)) is not None:
         raise ValueError(f"is no name: {why}")
@@ -36,7 +39,7 @@ def _name(name: str) -> str:
 class NewToken(Input):
     """A token to be made."""
 
-    principal: Annotated[str, Field(max_length=70), AfterValidator(_principal)] = Field(
+    principal: _Principal = Field(
         description="Whose it is: `local:` and a name of up to 64 letters, digits, dots, hyphens and underscores. A "
         "principal that is missing is made.",
         examples=["local:alice"],
@@ -59,7 +62,7 @@ class NewToken(Input):
 class Tokens(Listing):
     """Which tokens are asked for."""
 
-    principal: Words | None = Field(None, description="Only those of this principal.")
+    principal: _Principal | None = Field(None, description="Only those of this principal.")
 
 
 class Token(BaseModel):
@@ -102,6 +105,7 @@ _BODY: Final = declared(
     HttpRefusal.BODY_TOO_LARGE,
     HttpRefusal.MEDIA_TYPE,
 )
+_NO_BODY: Final = declared(HttpRefusal.BODY_TIMEOUT, HttpRefusal.BODY_TOO_LARGE)
 _UNKNOWN: Final = declared(AdminRefusal.TOKEN_UNKNOWN, AdminRefusal.NOT_FOUND)
 _LOCATION: Final = {"Location": {"description": "The path of the token.", "schema": {"type": "string"}}}
 _Id = Annotated[str, Path(max_length=64, description="The id of a token.")]
@@ -142,7 +146,12 @@ async def get_token(id: _Id, services: Wired) -> Token:
     return await _one(services, await services.tokens.get(id))
 
 
-@routes.post("/{id}/revoke", response_description="The token, which is revoked.", responses=_UNKNOWN)
+@routes.post(
+    "/{id}/revoke",
+    response_description="The token, which is revoked.",
+    responses=_UNKNOWN | _NO_BODY,
+    dependencies=[Depends(no_body)],
+)
 async def revoke_token(id: _Id, by: Administrator, services: Wired) -> Token:
     """End a token at once. It stays in the list; a token that was revoked before stays as it is."""
     return await _one(services, await issuing.revoke(services.tokens, id, by, issuing.utc_now()))

@@ -65,11 +65,15 @@ class Refusal:
 
 
 class HttpRefusal(enum.Enum):
-    """What the HTTP side refuses before the engine is asked: status, then words that say what to do."""
+    """What the HTTP side refuses before the engine is asked: status, then words that say what to do.
+
+    Whoever refuses may know more (a bound, the names there are), and says it in a sentence behind these.
+    """
 
     SESSION_MISSING = (400, "Send the Mcp-Session-Id header that the answer to initialize carried.")
     SESSION_UNKNOWN = (404, "There is no such session: it ended or never was. Start a new one with initialize.")
     HARNESS_UNKNOWN = (400, "There is no harness with that id.")
+    HARNESS_NOT_ONE = (400, "Give one harness in the query, as ?harness=<id>, or none.")
     VERSION_UNKNOWN = (400, "The MCP-Protocol-Version header names a version that this server does not speak.")
     ORIGIN_FORBIDDEN = (403, "Requests from this Origin are not allowed. Add it to SUPERPI_ALLOWED_ORIGINS.")
     UNAUTHENTICATED = (401, "Send a valid token as 'Authorization: Bearer <token>'.")

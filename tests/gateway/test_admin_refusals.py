@@ -58,6 +58,13 @@ def exchange(office, path, lines, body=b"", method="POST"):
     return int(status.split()[1]), {name: named.get(name) for name in TOLD if name != "connection"}, json.loads(content)
 
 
+def sentence(refusal, setting):
+    """What is told of a refusal; a bound that was passed is told with its number and where that comes from."""
+    if refusal is not HttpRefusal.BODY_TOO_LARGE:
+        return refusal.message
+    return f"{refusal.message} It takes {BODY_BYTES} bytes; SUPERPI_{setting} sets that."
+
+
 #: Header lines that both interfaces refuse; TOKEN stands for one that the interface takes.
 LENGTH = "Content-Length: 2"
 AS_JSON = "Content-Type: application/json"
@@ -72,6 +79,7 @@ TOKEN = "Authorization: Bearer TOKEN"
         pytest.param(
             [HOST, "Authorization: Bearer spi_pat_x", LENGTH], b"{}", HttpRefusal.UNAUTHENTICATED, id="no such token"
         ),
+        pytest.param(["Host: evil.example"], b"", HttpRefusal.UNAUTHENTICATED, id="no token, under a foreign name"),
         pytest.param([HOST, "Authorization: Basic eDp5"], b"", HttpRefusal.UNAUTHENTICATED, id="another scheme"),
         pytest.param([HOST, TOKEN, TOKEN], b"", HttpRefusal.UNAUTHENTICATED, id="two tokens"),
         pytest.param([TOKEN], b"", HttpRefusal.HOST_MISSING, id="no Host"),
@@ -107,13 +115,14 @@ TOKEN = "Authorization: Bearer TOKEN"
     ],
 )
 def test_both_interfaces_refuse_the_same_in_the_same_words(office, member, document, lines, body, refusal):
-    """One table: status, headers and sentence; only the form of the body is the interface's own."""
+    """One table: status, headers and sentence; only the form of the body and the setting are the interface's own."""
     answers = [
         exchange(office, path, [line.replace("TOKEN", token) for line in lines], body)
         for path, token in (("/mcp", member), (TOKENS, office.admin))
     ]
+    words, own_words = (sentence(refusal, setting) for setting in ("HTTP__BODY_BYTES", "ADMIN_BODY_BYTES"))
     (status, headers, rpc), (same_status, same_headers, problem) = answers
-    assert (status, rpc["error"]) == (refusal.status, {"code": refusal.status, "message": refusal.message})
+    assert (status, rpc["error"]) == (refusal.status, {"code": refusal.status, "message": words})
     assert (same_status, same_headers) == (status, headers)
     request_id = problem.pop("request_id")
     assert request_id
@@ -121,7 +130,7 @@ def test_both_interfaces_refuse_the_same_in_the_same_words(office, member, docum
     assert problem == {
         "type": "about:blank",
         "status": refusal.status,
-        "detail": refusal.message,
+        "detail": own_words,
         "code": refusal.name.lower(),
     }
     assert problem["code"] in document["paths"][TOKENS]["post"]["responses"][str(status)]["description"]
@@ -139,6 +148,13 @@ def test_before_any_token_a_foreign_name_is_refused_by_both_and_administration_i
         assert (anonymous.status_code, anonymous.json()["code"]) == (403, "admin_scope_missing")
         assert "superpi token create --principal local:NAME --kind adm" in anonymous.json()["detail"]
         felt(lambda: any(row["decision"] == "refused" for row in office.audit("anonymous")))
+
+
+def test_with_a_token_any_name_of_the_server_will_do(office, member):
+    """A page that rebinds a name has no token to show."""
+    headers = {"host": "evil.example"}
+    assert office.ask("GET", TOKENS, headers=headers).status_code == 200
+    assert office.ask("POST", "/mcp", token=member, headers=headers, json=INITIALIZE).status_code == 200
 
 
 def test_a_draining_server_says_so_on_both():
@@ -227,7 +243,7 @@ def test_no_trick_with_the_path_opens_anything(office, member, path):
 
 #: A body, and what its refusal names: where in it, or nothing for what is no JSON.
 HOSTILE = [
-    pytest.param(b"", 422, "", id="nothing"),
+    pytest.param(b"", 400, None, id="nothing"),
     pytest.param(b"{", 400, None, id="half"),
     pytest.param(b"\xff\xfe", 400, None, id="not UTF-8"),
     pytest.param(b"NaN", 400, None, id="NaN"),
@@ -310,6 +326,12 @@ def test_a_body_that_cannot_be_taken_is_a_problem_that_says_what_to_do(office, b
         ("after=-1.x%0a", "after"),
         ("principal=%00", "principal"),
         ("principal=" + "x" * 513, "principal"),
+        ("principal=bad", "principal"),
+        ("principal=", "principal"),
+        ("principal=local:a&principal=local:a", "principal"),
+        ("limit=1&limit=2", "limit"),
+        ("limit=0&%6cimit=1", "limit"),
+        ("x&x", "x"),
         ("sort=name", "sort"),
         ("%00=1", "\0"),
     ],

@@ -6,6 +6,7 @@ import time
 import httpx
 import pytest
 
+from tests.support.eras import request as stateless
 from tests.support.raw_http import INITIALIZE, PING, bash, begin, events
 
 # --- calls that run
@@ -118,11 +119,24 @@ def test_a_session_may_choose_its_harness(post):
     assert "isError" not in post(message, session=begin(post, "2025-06-18")).json()["result"]
 
 
-@pytest.mark.parametrize("query", ["?harness=nope", "?harness=", "?harness=super-pi-code&harness=super-pi-planner"])
-def test_a_harness_that_is_not_one_is_400_and_opens_no_session(post, query):
-    """With a JSON-RPC body that keeps the id."""
-    answer = post(INITIALIZE, query=query)
-    assert (answer.status_code, answer.json()["id"]) == (400, 0)
+THERE_ARE = "There are super-pi-code, super-pi-assistant, super-pi-librarian, super-pi-planner."
+GIVE_ONE = "Give one harness in the query, as ?harness=<id>, or none."
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("?harness=nope", f"There is no harness with that id. {THERE_ARE}"),
+        ("?harness=", GIVE_ONE),
+        ("?harness=super-pi-code&harness=super-pi-planner", GIVE_ONE),
+    ],
+)
+@pytest.mark.parametrize("message", [INITIALIZE, stateless("tools/list")], ids=["a session", "a stateless request"])
+def test_a_harness_that_is_not_one_is_400_and_says_which_there_are(post, message, query, words):
+    """With a JSON-RPC body that keeps the id; no session is opened."""
+    answer = post(message, query=query)
+    assert answer.status_code == 400
+    assert answer.json() == {"jsonrpc": "2.0", "id": message["id"], "error": {"code": 400, "message": words}}
     assert "mcp-session-id" not in answer.headers
 
 
