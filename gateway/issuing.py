@@ -91,7 +91,7 @@ async def revoke(tokens: TokenStore, id: str, by: Circumstances, now: datetime) 
     return await tokens.revoke(id, at=now, by=by.principal, also=audited("token.revoke", id, by))
 
 
-def audited(action: str, what: str, by: Circumstances) -> Also:
+def audited(action: str, what: str, by: Circumstances, *, reason: str | None = None) -> Also:
     """Appends the row that tells of a change to the audit log, in the transaction of the change."""
     row = AuditRecord(
         by.request_id,
@@ -99,6 +99,7 @@ def audited(action: str, what: str, by: Circumstances) -> Also:
         action,
         what,
         Decision.ALLOWED.value,
+        reason=reason,
         trace_id=by.trace_id,
         token=by.token,
         address=by.address,

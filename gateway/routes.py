@@ -16,9 +16,11 @@ OPENAPI: Final = f"{ADMIN}/openapi.json"
 TOKENS: Final = f"{ADMIN}/tokens"
 TOKEN: Final = f"{TOKENS}/{{id}}"
 REVOKE_TOKEN: Final = f"{TOKEN}/revoke"
+GRANTS: Final = f"{ADMIN}/grants"
+GRANT: Final = f"{GRANTS}/{{id}}"
 
-_TEMPLATES: Final = (TOKEN, REVOKE_TOKEN)
-ROUTES: Final = frozenset({MCP, *PROBES, OPENAPI, TOKENS, *_TEMPLATES})
+_TEMPLATES: Final = (TOKEN, REVOKE_TOKEN, GRANT)
+ROUTES: Final = frozenset({MCP, *PROBES, OPENAPI, TOKENS, GRANTS, *_TEMPLATES})
 #: Results of judging a credential.
 RESULTS: Final = ("anonymous", "token", "refused", "unavailable")
 #: Stands for every other path.

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
     from auth.ports import Also, Obstacle, Page
     from auth.tokens import Issued, PrincipalRecord
     from gateway.settings import Settings
+    from gateway.store.engine import Database
     from gateway.store.principals import SqlPrincipals
     from gateway.store.tokens import SqlTokens
     from mcp.recording import Circumstances
 
 T = TypeVar("T")
 
-_DONE: Final = 0
-_FAILED: Final = 1
+DONE: Final = 0
+FAILED: Final = 1
 _USAGE_ERROR: Final = 2
 
 #: Who made a change on the command line, where a principal stands otherwise.
@@ -155,7 +156,7 @@ async def _keep(stores: _Stores, new: Issued) -> int:
     record = new.record
     is_first = not await stores.tokens.ever_any()
     is_known = await stores.principals.get(record.principal) is not None
-    obstacle = await issuing.keep(stores.tokens, new, _by())
+    obstacle = await issuing.keep(stores.tokens, new, by())
     if obstacle is not None:
         return _refused(obstacle, record.principal)
     if not is_known:
@@ -163,7 +164,7 @@ async def _keep(stores: _Stores, new: Issued) -> int:
     output.show_secret(new)
     if is_first:
         say("This is the first token: anonymous access is closed from now on, and every caller over HTTP needs one.")
-    return _DONE
+    return DONE
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -174,12 +175,12 @@ async def _list_tokens(stores: _Stores, principal: str | None, *, as_json: bool)
     from auth.tokens import judge
     from gateway.issuing import owners, token_fields, utc_now
 
-    found = await _all(lambda after: stores.tokens.list(principal=principal, after=after, limit=_PAGE))
+    found = await every_page(lambda after: stores.tokens.list(principal=principal, after=after, limit=_PAGE))
     owned_by = await owners(stores.principals, found)
     now = utc_now()
     rows = [token_fields(token, judge(token, owned_by[token.principal], now)) for token in found]
     output.show(rows, output.TOKEN_COLUMNS, as_json=as_json, nothing="There are no tokens.")
-    return _DONE
+    return DONE
 
 
 def _revoke(options: argparse.Namespace) -> int:
@@ -187,12 +188,12 @@ def _revoke(options: argparse.Namespace) -> int:
 
     async def revoke(stores: _Stores) -> int:
         now = issuing.utc_now()
-        token = await issuing.revoke(stores.tokens, options.id, _by(), now)
+        token = await issuing.revoke(stores.tokens, options.id, by(), now)
         if token is None:
             return _refused_unknown_token(options.id)
         when = "is revoked" if token.revoked == now else f"was revoked before, {output.moment(token.revoked)}"
         say(f"Token {token.id} of {token.principal} {when}.")
-        return _DONE
+        return DONE
 
     return _with_stores(revoke)
 
@@ -217,7 +218,7 @@ async def _replace(stores: _Stores, id: str, overlap: timedelta) -> int:
         return _refused(obstacle, id)
     output.show_secret(new)
     say(f"Token {id} ends {output.moment(now + overlap)}." if overlap else f"Token {id} is revoked.")
-    return _DONE
+    return DONE
 
 
 def _create_principal(options: argparse.Namespace) -> int:
@@ -229,19 +230,19 @@ def _create_principal(options: argparse.Namespace) -> int:
             PrincipalRecord(options.id, utc_now(), BY), also=_audited("principal.create", options.id)
         ):
             say(f"Made the principal {options.id}.")
-            return _DONE
+            return DONE
         say(f"There is a principal {options.id} already.")
-        return _FAILED
+        return FAILED
 
     return _with_stores(create)
 
 
 def _list_principals(options: argparse.Namespace) -> int:
     async def show(stores: _Stores) -> int:
-        found = await _all(lambda after: stores.principals.list(after=after, limit=_PAGE))
+        found = await every_page(lambda after: stores.principals.list(after=after, limit=_PAGE))
         rows = [output.principal_fields(principal) for principal in found]
         output.show(rows, output.PRINCIPAL_COLUMNS, as_json=options.json, nothing="There are no principals.")
-        return _DONE
+        return DONE
 
     return _with_stores(show)
 
@@ -272,35 +273,35 @@ def _enable(options: argparse.Namespace) -> int:
 def _changed(id: str, principal: PrincipalRecord | None) -> int:
     if principal is None:
         say(f"There is no principal {id!r}; `superpi principal list` shows those there are.")
-        return _FAILED
+        return FAILED
     say(f"Principal {id} is {'enabled' if principal.disabled is None else 'disabled'}.")
-    return _DONE
+    return DONE
 
 
 def _refused(obstacle: Obstacle, what: str) -> int:
     say(f"{obstacle.value} ({what})")
-    return _FAILED
+    return FAILED
 
 
 def _refused_unknown_token(id: str) -> int:
     say(f"There is no token {id!r}; `superpi token list` shows those there are.")
-    return _FAILED
+    return FAILED
 
 
 def _audited(action: str, what: str) -> Also:
     from gateway.issuing import audited
 
-    return audited(action, what, _by())
+    return audited(action, what, by())
 
 
-def _by() -> Circumstances:
+def by() -> Circumstances:
     """Who makes the changes of this command, and what ties their rows together."""
     from mcp.recording import Circumstances
 
     return Circumstances(BY, token=None, request_id=secrets.token_hex(8), address=None, trace_id=None)
 
 
-async def _all(page: Callable[[str | None], Awaitable[Page[T]]]) -> list[T]:
+async def every_page(page: Callable[[str | None], Awaitable[Page[T]]]) -> list[T]:
     """The items of every page."""
     found: list[T] = []
     after: str | None = None
@@ -312,6 +313,19 @@ async def _all(page: Callable[[str | None], Awaitable[Page[T]]]) -> list[T]:
 
 
 def _with_stores(work: Callable[[_Stores], Awaitable[int]]) -> int:
+    """Do the work on the stores of the settings' database. Raises SettingsError and StoreUnavailable."""
+
+    async def with_stores(database: Database) -> int:
+        from gateway.store.changes import record
+        from gateway.store.principals import SqlPrincipals
+        from gateway.store.tokens import SqlTokens
+
+        return await work(_Stores(SqlTokens(database, record), SqlPrincipals(database, record)))
+
+    return with_database(with_stores)
+
+
+def with_database(work: Callable[[Database], Awaitable[int]]) -> int:
     """Open the database of the settings, made ready as a server would make it, and do the work.
 
     Raises SettingsError and StoreUnavailable.
@@ -324,16 +338,13 @@ def _with_stores(work: Callable[[_Stores], Awaitable[int]]) -> int:
     return asyncio.run(_opened(settings, work))
 
 
-async def _opened(settings: Settings, work: Callable[[_Stores], Awaitable[int]]) -> int:
-    from gateway.store.changes import record
+async def _opened(settings: Settings, work: Callable[[Database], Awaitable[int]]) -> int:
     from gateway.store.engine import open_database
     from gateway.store.migrate import make_usable
-    from gateway.store.principals import SqlPrincipals
-    from gateway.store.tokens import SqlTokens
 
     make_usable(settings.store_url, settings.migrate)
     database = open_database(settings.store_url, readers=1, writers=1, seconds=settings.database_seconds)
     try:
-        return await work(_Stores(SqlTokens(database, record), SqlPrincipals(database, record)))
+        return await work(database)
     finally:
         await database.close()

@@ -6,7 +6,7 @@ from typing import Final
 
 from fastapi import APIRouter, FastAPI, Security
 
-from gateway.admin import document, tokens
+from gateway.admin import document, grants, tokens
 from gateway.admin.access import administrator
 from gateway.admin.handlers import add_handlers
 from gateway.admin.refusals import AdminRefusal, declared
@@ -27,7 +27,7 @@ _ALWAYS: Final = declared(
     HttpRefusal.UNAVAILABLE,
     HttpRefusal.DRAINING,
 )
-_RESOURCES: Final = (tokens.routes,)
+_RESOURCES: Final = (tokens.routes, grants.routes)
 
 
 def add_admin(app: FastAPI, services: Services) -> None:

@@ -13,6 +13,7 @@ from gateway.admin.requests import StrictRoute
 
 TAGS: Final = [
     {"name": "tokens", "description": "Who may call: tokens by id, without their secrets."},
+    {"name": "grants", "description": "What people allowed from now on when a rule asked."},
     {"name": "health", "description": "For load balancers, kubelets and scrapers; they need no token."},
 ]
 

@@ -29,6 +29,7 @@ class AdminRefusal(enum.Enum):
     NOT_JSON = (400, "Send the body as JSON.")
     NOT_FOUND = (404, "There is nothing at this path.")
     TOKEN_UNKNOWN = (404, "There is no token with that id. The list of tokens shows those there are.")
+    GRANT_UNKNOWN = (404, "There is no grant with that id. The list of grants shows those there are.")
     METHOD_NOT_ALLOWED = (405, "Use one of the methods that the Allow header names.")
     PRINCIPAL_UNKNOWN = (409, "There is no such principal. Make it first.")
     PRINCIPAL_DISABLED = (409, "The principal is disabled. Enable it first.")

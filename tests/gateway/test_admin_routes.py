@@ -155,6 +155,8 @@ async def test_the_document_is_there_and_nowhere_else(http, admin):
         ("post", "/admin/v1/tokens"),
         ("get", "/admin/v1/tokens/{id}"),
         ("post", "/admin/v1/tokens/{id}/revoke"),
+        ("get", "/admin/v1/grants"),
+        ("delete", "/admin/v1/grants/{id}"),
     }
     for path in ("/openapi.json", "/docs", "/redoc", "/admin/openapi.json", "/admin/v1/docs"):
         assert (await http.get(path, headers=admin)).status_code == 404
