@@ -138,6 +138,18 @@ class Authenticator:
         except StoreAway as error:
             return Unavailable(f"the store cannot be asked: {error}")
 
+    async def again(self, headers: Sequence[str]) -> Caller | None:
+        """Who these values let in now, None when nobody, for a call that began a while ago. Raises StoreAway."""
+        match await self.authenticate(headers):
+            case Caller() as caller:
+                return caller
+            case Unauthenticated():
+                return None
+            case Unavailable(reason):
+                raise StoreAway(reason)
+            case never:
+                assert_never(never)
+
     async def tidy(self, *, everything: bool = False) -> None:
         """Write when tokens were last used, at most once a minute for each; at the end ask for `everything`.
 

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from auth.caller import Caller, Transport
+
 
 class Subject(enum.StrEnum):
     """What kind of thing changed."""
@@ -34,6 +36,25 @@ class Change:
 
     subject: Subject
     id: str
+
+
+def doubts(change: Change | None, caller: Caller) -> bool:
+    """Whether a change, None for any, leaves it in doubt that the caller may still be let in.
+
+    Over stdio nobody showed a credential, so none is doubted.
+    """
+    if caller.transport is Transport.STDIO:
+        return False
+    match change:
+        case None:
+            return True
+        case Change(Subject.TOKEN, id):
+            # Once a token was made, callers without one may not be let in any more.
+            return caller.token in {None, id}
+        case Change(Subject.PRINCIPAL, id):
+            return caller.principal == id
+        case _:
+            return False
 
 
 #: Takes a change; None means that changes may have been missed, so that everything held is in doubt.

@@ -45,6 +45,7 @@ def create_app(services: Services) -> FastAPI:
         settings.http,
         services.lifecycle.refusal,
         services.announcer,
+        services.lifecycle.authenticator.again,
     )
     # Declared like every route; the shortcut is how requests come to it.
     app.router.routes.insert(0, Route("/mcp", endpoint=router, include_in_schema=False))

@@ -15,8 +15,8 @@ from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
 
-from auth.caller import Caller, Transport
-from auth.changes import Change, Subject
+from auth.caller import Caller
+from auth.changes import Change, Subject, doubts
 from mcp.protocol.notes import Changed, Filter, PromptsChanged, ResourcesChanged, ResourceUpdated, ToolsChanged, wants
 from mcp.resources import transcript_uri
 
@@ -169,11 +169,8 @@ class Hub:
                 self.tell(ResourceUpdated(transcript_uri(id)))
             case Change(Subject.CONVERSATIONS, id):
                 _deliver(ResourcesChanged(), [one for one in self._all if one.caller.principal == id])
-            case Change(Subject.TOKEN, id):
-                # Once a token was made, callers without one may not be let in any more.
-                self._end_those(lambda caller: caller.token in {None, id})
-            case Change(Subject.PRINCIPAL, id):
-                self._end_those(lambda caller: caller.principal == id)
+            case Change(Subject.TOKEN | Subject.PRINCIPAL):
+                self._end_doubted(change)
             case Change(Subject.SESSION, id):
                 for listening in list(self._of(id)):
                     self.end(listening, Ended.SESSION)
@@ -200,16 +197,15 @@ class Hub:
 
     def _doubt(self) -> None:
         """Tokens may have been revoked unheard; who needs none may have missed anything."""
-        self._end_those(lambda _: True)
+        self._end_doubted(None)
         for listening in self._all:
             everything = (ToolsChanged(), PromptsChanged(), ResourcesChanged())
             listening.put(changed for changed in everything if wants(listening.filter, changed))
             listening.put(map(ResourceUpdated, sorted(listening.filter.uris)))
 
-    def _end_those(self, doubted: Callable[[Caller], bool]) -> None:
-        """End the listeners of such callers; over stdio nobody showed a credential, so none is doubted."""
+    def _end_doubted(self, change: Change | None) -> None:
         for listening in list(self._all):
-            if listening.caller.transport is Transport.HTTP and doubted(listening.caller):
+            if doubts(change, listening.caller):
                 self.end(listening, Ended.DOUBTED)
 
     def _of(self, connection: str | None) -> Iterable[Listening]:

@@ -99,7 +99,7 @@ class Sessions:
         await self._store.save(session.id, state)
 
     async def end(self, session: Session) -> None:
-        """End a session, as its principal asked."""
+        """End a session, as its principal asked. Where this raises StoreAway the session goes on as before."""
         await self._end(session.id)
 
     def hear(self, change: Change | None) -> None:
@@ -157,11 +157,10 @@ class Sessions:
         for id, entry in warm.items():
             entry.stored = seen[id]
 
-    async def _end(self, id: str) -> bool:
+    async def _end(self, id: str) -> None:
+        # Forgotten once it has ended, and not before: while the store is away nothing could find it again.
+        await self._store.end(id)
         self._forget(id)
-        ended = await self._store.end(id)
-        self._forget(id)
-        return ended
 
     def _forget(self, id: str) -> None:
         self._endings += 1

@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -36,7 +36,7 @@ from mcp.http import Receive, Refused, Scope, Send
 from mcp.limits import HttpLimits
 from mcp.live import Sessions
 from mcp.offering import Offered, Offering
-from mcp.pending import Pending
+from mcp.pending import Credential, Pending
 from mcp.protocol import revisions, stateless, traces
 from mcp.protocol.arrival import Arrival, Mirror
 from mcp.protocol.effects import Answered, CancelRequested, Effect, Listen, Opened, Value
@@ -73,7 +73,10 @@ _PARSE_INLINE_BYTES: Final = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Router:
-    """The `/mcp` endpoint as an ASGI application."""
+    """The `/mcp` endpoint as an ASGI application.
+
+    `again` gives whom the values of Authorization let in by now, None when nobody; it may raise StoreAway.
+    """
 
     offering: Offering
     sessions: Sessions
@@ -82,6 +85,7 @@ class Router:
     limits: HttpLimits
     closed: Callable[[], HttpRefusal | None]
     announcer: Announcer | None = None
+    again: Callable[[Sequence[str]], Awaitable[Caller | None]] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -227,6 +231,7 @@ class Router:
             settling.say if can_stream else None,
             None if session is None else self.pending,
             self.limits.ask_seconds,
+            self._credential(request.scope),
         )
 
         def perform(effect: Effect) -> Coroutine[Any, Any, Value]:
@@ -237,6 +242,11 @@ class Router:
 
         settling.start(perform)
         return settling
+
+    def _credential(self, scope: Scope) -> Credential | None:
+        if self.again is None:
+            return None
+        return Credential(scope[CALLER_KEY], partial(self.again, http.header_values(scope, b"authorization")))
 
     def _answering(self, request: _Request, session: Session | None) -> Answering:
         opened = None

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from mcp.exchange import AnswerUnfit, InputNeeded, NotDeclared
 from mcp.faults import Fault
-from mcp.pending import Pending
+from mcp.pending import Credential, Pending
 from mcp.protocol import encode, questions, telling
 from mcp.protocol.effects import CallTool, Effect, GetPrompt, ReadResource, Value
 from mcp.protocol.engine import Engine, Step
@@ -32,13 +32,14 @@ _MOST_PROGRESS: Final = 20
 class Line:
     """How the client of a connection is reached: `say` sends a message, `pending` waits for what it answers.
 
-    `patience` is how many seconds a person has to answer.
+    `patience` is how many seconds a person has to answer, as long as the `credential` counts, where one was shown.
     """
 
     connection: str
     say: Callable[[bytes], None] | None
     pending: Pending | None
     patience: float
+    credential: Credential | None = None
 
 
 class Speaker:
@@ -135,7 +136,7 @@ class Speaker:
         line = self._line
         assert line.say is not None  # noqa: S101 - `_lacking` looked
         assert line.pending is not None  # noqa: S101
-        waiting = await line.pending.open(line.connection, self._state.principal)
+        waiting = await line.pending.open(line.connection, self._state.principal, line.credential)
         if isinstance(waiting, Fault):
             return Unanswered(waiting.message)
         line.say(telling.question(waiting.id, question, self._state))
@@ -145,8 +146,8 @@ class Speaker:
             line.say(telling.withdrawal(waiting.id, "the call that asked was withdrawn"))
             raise
         if body is None:
-            line.say(telling.withdrawal(waiting.id, "nobody answered in time"))
-            return Unanswered("nobody answered in time")
+            line.say(telling.withdrawal(waiting.id, waiting.why))
+            return Unanswered(waiting.why)
         if "result" not in body:
             return Unanswered("the client answered with an error")
         return questions.read(question, body["result"])

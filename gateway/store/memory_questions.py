@@ -34,13 +34,14 @@ class MemoryQuestions:
         self._kept: dict[str, _Kept] = {}
         sessions.watch(self._end_with)
 
-    async def ask(self, asked: Asked, *, most: int) -> bool:
+    async def ask(self, asked: Asked, *, most: int, since: datetime) -> bool:
         """Times are kept in UTC."""
         values.require_storable(asked.id, asked.session, asked.principal)
-        new = replace(asked, created=values.utc(asked.created))
+        new, limit = replace(asked, created=values.utc(asked.created)), values.utc(since)
         if not self._sessions.holds(asked.session, asked.principal):
             return False
-        if sum(1 for kept in self._kept.values() if kept.asked.session == asked.session) >= most:
+        others = [kept.asked for kept in self._kept.values() if kept.asked.session == asked.session]
+        if sum(1 for other in others if other.created >= limit) >= most:
             return False
         if asked.id in self._kept:
             raise ValueError("the question id is taken")

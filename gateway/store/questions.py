@@ -26,7 +26,11 @@ _SESSION: Final = (
     .where(session.c.id == bindparam("of"), session.c.principal == bindparam("owner"))
     .with_for_update(read=True, key_share=True)
 )
-_OPEN: Final = select(func.count()).select_from(table).where(table.c.session == bindparam("of"))
+_OPEN: Final = (
+    select(func.count())
+    .select_from(table)
+    .where(table.c.session == bindparam("of"), table.c.created_at >= bindparam("since"))
+)
 _ANSWER: Final = (
     update(table)
     .where(
@@ -50,9 +54,10 @@ class SqlQuestions:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def ask(self, asked: Asked, *, most: int) -> bool:
+    async def ask(self, asked: Asked, *, most: int, since: datetime) -> bool:
         """One write transaction. A session's questions are asked one after the other, so that `most` holds."""
         values.require_storable(asked.id, asked.session, asked.principal)
+        counted = {"of": asked.session, "since": values.utc(since)}
         row = {
             "id": asked.id,
             "session": asked.session,
@@ -65,7 +70,7 @@ class SqlQuestions:
             owned = {"of": asked.session, "owner": asked.principal}
             if connection.execute(_SESSION, owned).one_or_none() is None:
                 return False
-            if connection.execute(_OPEN, {"of": asked.session}).scalar_one() >= most:
+            if connection.execute(_OPEN, counted).scalar_one() >= most:
                 return False
             connection.execute(_INSERT, row)
             return True

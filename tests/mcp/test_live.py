@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from auth.ports import StoreAway
 from gateway.store.memory import MemorySessions
 from mcp.live import Sessions
 from mcp.protocol.revisions import Revision
@@ -173,6 +174,24 @@ async def test_an_ended_session_is_gone_for_every_process(sessions, store, clock
     await sessions.end(session)
     assert await sessions.find(session.id, "local:alice") is None
     assert await another_process(store, clock).find(session.id, "local:alice") is None
+
+
+@pytest.mark.requirement("SES-4")
+async def test_an_ending_that_failed_has_changed_nothing(sessions, store, monkeypatch):
+    """The store was away: the session goes on from memory, without the store, until a later ending succeeds."""
+    session = await sessions.open(ALICE)
+
+    async def away(_id):
+        raise StoreAway("away")
+
+    with monkeypatch.context() as outage:
+        outage.setattr(store, "end", away)
+        with pytest.raises(StoreAway):
+            await sessions.end(session)
+        assert await sessions.find(session.id, "local:alice") == session
+    assert store.finds == 0
+    await sessions.end(session)
+    assert await sessions.find(session.id, "local:alice") is None
 
 
 async def test_a_session_that_ends_while_it_is_looked_up_does_not_come_back(store, clock):

@@ -33,9 +33,9 @@ class Elsewhere(MemoryQuestions):
         if self.away:
             raise StoreAway("away")
 
-    async def ask(self, asked, *, most):
+    async def ask(self, asked, **bounds):
         self.note("ask")
-        return await super().ask(asked, most=most)
+        return await super().ask(asked, **bounds)
 
     async def answer(self, session, principal, id, body):
         self.note("answer")
@@ -223,12 +223,39 @@ async def test_a_look_under_way_at_the_end_of_the_wait_is_waited_for(store):
     assert await waiting == YES
 
 
-async def test_a_store_that_is_away_opens_nothing_and_loses_no_answer(two, store):
+async def test_while_the_store_is_away_a_question_is_asked_and_answered_where_it_waits(two, store):
+    here, there = two
+    store.away = True
+    question = await here.open("s", ALICE)
+    with pytest.raises(StoreAway):
+        await there.answer("s", ALICE, question.id, YES)
+    assert await here.answer("s", ALICE, question.id, NO)
+    assert (await question.wait(30), len(here)) == (NO, 0)
+
+
+async def test_once_the_store_is_back_what_was_asked_meanwhile_is_answered_elsewhere_too(two, store):
+    """Nothing is kept for what does not wait any more."""
+    here, there = two
+    store.away = True
+    question, closed = await here.open("s", ALICE), await here.open("s", ALICE)
+    closed.close()
+    store.away = False
+    here.hear(None)
+    await here.flush()
+    assert [await there.answer("s", ALICE, id, YES) for id in (question.id, closed.id)] == [True, False]
+    assert await question.wait(0) == YES
+
+
+async def test_while_the_store_is_away_the_bound_is_that_of_the_process(two, store):
+    store.away = True
+    opened = [await two[0].open("s", ALICE) for _ in range(MOST_OPEN + 1)]
+    assert [isinstance(one, Fault) for one in opened] == [False] * MOST_OPEN + [True]
+
+
+async def test_a_store_that_goes_away_loses_no_answer(two, store):
     here, there = two
     question = await here.open("s", ALICE)
     store.away = True
-    with pytest.raises(StoreAway):
-        await here.open("s", ALICE)
     with pytest.raises(StoreAway):
         await there.answer("s", ALICE, question.id, YES)
     here.hear(Change(Subject.QUESTION, question.id))

@@ -13,7 +13,8 @@ from gateway.store.engine import open_database
 from gateway.store.memory_questions import MemoryQuestions
 from gateway.store.questions import SqlQuestions
 from gateway.store.sessions import SqlSessions
-from mcp.pending import KEPT, Asked, Pending
+from mcp.faults import Fault
+from mcp.pending import MARGIN, PATIENCE, Asked, Pending, Question
 from mcp.protocol.state import State
 from mcp.sessions import Session
 from tests.support.statements import statements_of
@@ -43,21 +44,21 @@ async def open_sessions(sessions):
 
 
 async def test_an_answer_is_taken_exactly_as_it_came_and_once(questions):
-    assert await questions.ask(asked(), most=9)
+    assert await questions.ask(asked(), most=9, since=NOON)
     assert await questions.take("q") is None
     assert await questions.answer("s", ALICE, "q", YES)
     assert [await questions.take("q"), await questions.take("q")] == [YES, None]
 
 
 async def test_a_question_is_answered_once(questions):
-    await questions.ask(asked(), most=9)
+    await questions.ask(asked(), most=9, since=NOON)
     assert [await questions.answer("s", ALICE, "q", body) for body in (YES, NO)] == [True, False]
     assert await questions.take("q") == YES
     assert not await questions.answer("s", ALICE, "q", NO)
 
 
 async def test_of_many_answers_at_once_one_counts(questions):
-    await questions.ask(asked(), most=9)
+    await questions.ask(asked(), most=9, since=NOON)
     bodies = [{"result": n} for n in range(10)]
     counted = await asyncio.gather(*(questions.answer("s", ALICE, "q", body) for body in bodies))
     assert [body for body, counts in zip(bodies, counted, strict=True) if counts] == [await questions.take("q")]
@@ -76,7 +77,7 @@ async def test_of_many_answers_at_once_one_counts(questions):
     ],
 )
 async def test_only_its_session_and_principal_answer_a_question(questions, session, principal, id):
-    await questions.ask(asked(), most=9)
+    await questions.ask(asked(), most=9, since=NOON)
     assert not await questions.answer(session, principal, id, YES)
     assert await questions.take("q") is None
     assert await questions.answer("s", ALICE, "q", NO)
@@ -84,7 +85,7 @@ async def test_only_its_session_and_principal_answer_a_question(questions, sessi
 
 @pytest.mark.parametrize("id", ["", "unknown", "\0", "\ud800"])
 async def test_what_was_never_asked_is_neither_taken_nor_closed(questions, id):
-    await questions.ask(asked(), most=9)
+    await questions.ask(asked(), most=9, since=NOON)
     await questions.close(id)
     assert await questions.take(id) is None
     assert await questions.answer("s", ALICE, "q", YES)
@@ -92,7 +93,7 @@ async def test_what_was_never_asked_is_neither_taken_nor_closed(questions, id):
 
 async def test_a_closed_question_cannot_be_answered(questions):
     for id, answered in [("open", False), ("answered", True)]:
-        await questions.ask(asked(id), most=9)
+        await questions.ask(asked(id), most=9, since=NOON)
         assert await questions.answer("s", ALICE, id, YES) or not answered
         await questions.close(id)
         await questions.close(id)
@@ -107,28 +108,37 @@ async def test_a_closed_question_cannot_be_answered(questions):
     ],
 )
 async def test_a_question_needs_its_principals_session(questions, refused):
-    assert not await questions.ask(refused, most=9)
+    assert not await questions.ask(refused, most=9, since=NOON)
     assert not await questions.answer(refused.session, refused.principal, "q", YES)
 
 
 async def test_a_session_has_only_so_many_open_until_one_is_gone(questions):
-    assert [await questions.ask(asked(f"q{n}"), most=3) for n in range(4)] == [True, True, True, False]
-    assert await questions.ask(asked("bobs", "t", BOB), most=3)
+    assert [await questions.ask(asked(f"q{n}"), most=3, since=NOON) for n in range(4)] == [True, True, True, False]
+    assert await questions.ask(asked("bobs", "t", BOB), most=3, since=NOON)
     await questions.answer("s", ALICE, "q0", YES)
-    assert not await questions.ask(asked("q4"), most=3)
+    assert not await questions.ask(asked("q4"), most=3, since=NOON)
     await questions.take("q0")
-    assert await questions.ask(asked("q4"), most=3)
+    assert await questions.ask(asked("q4"), most=3, since=NOON)
+
+
+async def test_a_question_from_before_that_time_does_not_count(questions):
+    for minute in range(3):
+        assert await questions.ask(asked(f"q{minute}", minute=minute), most=3, since=NOON)
+    late = asked("late", minute=3)
+    assert not await questions.ask(late, most=3, since=NOON)
+    assert await questions.ask(late, most=3, since=NOON + MINUTE)
+    assert await questions.answer("s", ALICE, "q0", YES)
 
 
 async def test_the_cap_holds_when_many_are_asked_at_once(questions):
-    kept = await asyncio.gather(*(questions.ask(asked(f"q{n}"), most=5) for n in range(30)))
+    kept = await asyncio.gather(*(questions.ask(asked(f"q{n}"), most=5, since=NOON) for n in range(30)))
     assert sum(kept) == 5
 
 
 @pytest.mark.parametrize("how", ["end", "sweep", "open"])
 async def test_questions_end_with_their_session_however_it_ends(sessions, questions, how):
     for one in (asked("open"), asked("answered"), asked("bobs", "t", BOB)):
-        await questions.ask(one, most=9)
+        await questions.ask(one, most=9, since=NOON)
     await questions.answer("s", ALICE, "answered", YES)
     await sessions.touch({"t": NOON + MINUTE})
     match how:
@@ -144,7 +154,7 @@ async def test_questions_end_with_their_session_however_it_ends(sessions, questi
 
 async def test_sweep_ends_what_is_from_strictly_before_answered_or_not(questions):
     for minute in range(4):
-        await questions.ask(asked(f"q{minute}", minute=minute), most=9)
+        await questions.ask(asked(f"q{minute}", minute=minute), most=9, since=NOON)
     await questions.answer("s", ALICE, "q0", YES)
     assert [await questions.sweep(NOON + 2 * MINUTE), await questions.sweep(NOON + 2 * MINUTE)] == [2, 0]
     assert [await questions.answer("s", ALICE, f"q{n}", YES) for n in range(4)] == [False, False, True, True]
@@ -160,14 +170,14 @@ async def test_sweep_ends_what_is_from_strictly_before_answered_or_not(questions
     ],
 )
 async def test_what_cannot_be_stored_everywhere_is_refused(questions, bad):
-    await questions.ask(asked("taken"), most=9)
+    await questions.ask(asked("taken"), most=9, since=NOON)
     with pytest.raises(ValueError):  # noqa: PT011 - the reasons differ, the refusal does not
-        await questions.ask(bad, most=9)
+        await questions.ask(bad, most=9, since=NOON)
     assert await questions.answer("s", ALICE, "taken", YES)
 
 
 async def test_an_answer_that_is_no_json_is_refused_and_the_question_stays_open(questions):
-    await questions.ask(asked(), most=9)
+    await questions.ask(asked(), most=9, since=NOON)
     with pytest.raises(ValueError, match="JSON"):
         await questions.answer("s", ALICE, "q", {"result": float("nan")})
     assert await questions.answer("s", ALICE, "q", YES)
@@ -256,7 +266,7 @@ async def test_the_change_is_that_of_the_answered_question(database, url):
     await feed.start()
     await open_sessions(SqlSessions(database))
     questions = SqlQuestions(database)
-    await questions.ask(asked(), most=9)
+    await questions.ask(asked(), most=9, since=NOON)
     for body in (YES, NO):
         await questions.answer("s", ALICE, "q", body)
     await questions.take("q")
@@ -264,10 +274,15 @@ async def test_the_change_is_that_of_the_answered_question(database, url):
     assert heard == [None, Change(Subject.QUESTION, "q")]
 
 
-async def test_what_a_dead_process_left_is_swept_after_an_hour(database):
+async def test_what_a_dead_process_left_counts_and_stays_no_longer_than_a_question_waits(database):
     await open_sessions(SqlSessions(database))
     questions = SqlQuestions(database)
     for minute in (0, 1):
-        await questions.ask(asked(f"q{minute}", minute=minute), most=9)
-    await Pending(lambda: NOON + KEPT + MINUTE / 2, questions).tidy()
+        await questions.ask(asked(f"q{minute}", minute=minute), most=9, since=NOON)
+    moment = NOON + PATIENCE + MARGIN + MINUTE / 2
+    pending = Pending(lambda: moment, questions, most=2)
+    own = await pending.open("s", ALICE)
+    assert isinstance(own, Question)
+    await pending.tidy()
+    assert isinstance(await pending.open("s", ALICE), Fault)
     assert [await questions.answer("s", ALICE, id, YES) for id in ("q0", "q1")] == [False, True]

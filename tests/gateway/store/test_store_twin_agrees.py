@@ -204,9 +204,9 @@ class Pair(RuleBasedStateMachine):
     def sweep_grants(self, now):
         self.agree(self.grants, "sweep", now)
 
-    @rule(asked=QUESTIONS, most=st.sampled_from([1, 9, 9]))
-    def ask(self, asked, most):
-        self.agree(self.questions, "ask", asked, most=most)
+    @rule(asked=QUESTIONS, most=st.sampled_from([1, 9, 9]), since=MOMENTS)
+    def ask(self, asked, most, since):
+        self.agree(self.questions, "ask", asked, most=most, since=since)
 
     @rule(session=IDS, principal=PRINCIPALS, id=IDS, body=JSON)
     def answer(self, session, principal, id, body):

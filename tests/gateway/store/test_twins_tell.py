@@ -31,7 +31,7 @@ async def test_conversations_tell_of_their_principals_list_and_of_each_entry():
 async def test_questions_tell_of_the_answer_that_counts():
     told = []
     questions = MemoryQuestions(await session_of_alice(), told.append)
-    await questions.ask(Asked("q", "s", "local:alice", NOON), most=9)
+    await questions.ask(Asked("q", "s", "local:alice", NOON), most=9, since=NOON)
     for _ in range(2):
         await questions.answer("s", "local:alice", "q", {"result": {}})
     await questions.take("q")
