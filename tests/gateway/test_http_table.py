@@ -120,6 +120,23 @@ def test_a_refusal_answers_the_request_it_refuses(post):
     assert post(PING | {"id": "a"}).json()["id"] == "a"
 
 
+@pytest.mark.requirement("RPC-7")
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        pytest.param({"origin": "http://evil.example"}, 403, id="a page from elsewhere"),
+        pytest.param({"host": "evil.example"}, 421, id="another host"),
+        pytest.param({"accept": "text/html"}, 406, id="a form that there is not"),
+        pytest.param({"content_type": "text/plain"}, 415, id="no JSON"),
+        pytest.param({"body": PING | {"params": {"a": "x" * 100_001}}}, 413, id="a body over the limit"),
+    ],
+)
+def test_a_refusal_before_the_body_is_read_has_no_id(post, session, headers, status):
+    """It is not null either, which fits no schema."""
+    answer = post(**({"body": PING, "session": session} | headers))
+    assert (answer.status_code, sorted(answer.json())) == (status, ["error", "jsonrpc"])
+
+
 @pytest.mark.requirement("HL-16")
 @pytest.mark.parametrize("version", [None, "2025-06-18", "2024-11-05", "2025-11-25"])
 def test_a_known_version_header_is_accepted(post, session, version):

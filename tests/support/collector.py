@@ -12,11 +12,12 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 
 class Collector(ThreadingHTTPServer):
-    """`received` holds the path and the content of each export."""
+    """`received` holds the path and the content of each export, and `raw` all that came with it."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.received: list[tuple[str, ExportTraceServiceRequest]] = []
+        self.raw: list[bytes] = []
         self.url = f"http://127.0.0.1:{self.server_port}"
 
 
@@ -25,6 +26,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
+        self.server.raw.append(self.headers.as_bytes() + body)
         self.server.received.append((self.path, ExportTraceServiceRequest.FromString(body)))
         self.send_response(200)
         self.send_header("content-length", "0")
