@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final
 
-from auth import globs
 from auth.authenticator import Anonymous, Authenticator
-from auth.permissions import Effect, Layer, Mode, Rule
+from auth.permissions import Layer, Mode
+from gateway.apart import own_rules
 from gateway.identity import server_info
 from gateway.lifecycle import Lifecycle
 from gateway.opening import Opening
@@ -106,7 +106,7 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
         consent=Consent(SqlGrants(database), _utc_now),
         hub=hub,
         subscriptions=subscriptions,
-        rules=_own_rules(settings),
+        rules=own_rules(settings),
     )
     offering = Offering(Offered(Engine(offer_of(own, server_info()), ()), performer), hub.tell)
     lifecycle.watch = _watch(settings, offering) if catalogue is None else None
@@ -234,23 +234,6 @@ def _harnesses(settings: Settings) -> tuple[registry.Registry, Harness]:
         known = ", ".join(harnesses.ids)
         raise SettingsError(f"SUPERPI_HARNESS: there is no harness {settings.harness!r}; there are {known}")
     return harnesses, default
-
-
-def _own_rules(settings: Settings) -> tuple[Rule, ...]:
-    """What keeps the server's own data out of reach where it lies inside the workspace or an extra root.
-
-    Raises SettingsError where it lies in the workspace folder itself, among the files that are worked on.
-    """
-    data = settings.data_dir.expanduser().resolve()
-    rules: list[Rule] = []
-    for root in settings.workspace:
-        if data == root:
-            raise SettingsError("SUPERPI_DATA_DIR: it is the workspace itself; name a folder of its own")
-        if data.is_relative_to(root):
-            path = data if root != settings.workspace[0] else data.relative_to(root)
-            match = f"/{globs.literal(path.as_posix().lstrip('/'))}/**"
-            rules += [Rule(tool, match, Effect.DENY, Layer.BUILT_IN) for tool in ("read", "write", "find", "ls")]
-    return tuple(rules)
 
 
 def _shell(settings: Settings, *, local: bool) -> Shell:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
@@ -46,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"superpi {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    serve = commands.add_parser("serve", help="serve MCP over HTTP on loopback")
+    serve = commands.add_parser("serve", help="serve MCP over HTTP, on loopback unless SUPERPI_HOST says otherwise")
     serve.add_argument("--host", help="address to listen on (SUPERPI_HOST)")
     serve.add_argument("--port", type=int, help="port to listen on, 0 for any (SUPERPI_PORT)")
     serve.add_argument("--workspace", help="folder to work in (SUPERPI_WORKSPACE)")
@@ -82,13 +81,13 @@ def _stdio(options: argparse.Namespace) -> int:
 
 
 def _settings(**overrides: Any) -> Settings:
-    from gateway.settings import load, unknown_variables
+    from gateway.settings import load, unknown
     from telemetry.logs import configure
 
     settings = load(**overrides)
     configure(settings.log_level, settings.log_format, settings.secrets)
-    for name in unknown_variables(list(os.environ)):
-        _complain(f"{name} is not a setting and has no effect")
+    for line in unknown():
+        _complain(line)
     return settings
 
 

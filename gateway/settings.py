@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import ipaddress
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 from urllib.parse import urlsplit
 
 import platformdirs
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from auth.authenticator import Anonymous
 from auth.permissions import Mode
+from gateway import setting_faults
+from gateway.setting_faults import variable
 from mcp.limits import HttpLimits, Limits
 
-PREFIX: Final = "SUPERPI_"
-_NESTED: Final = "__"
 _DAY: Final = 24 * 3600
 
 
@@ -45,36 +47,64 @@ def _given(value: Any) -> Any:
 def _mode(value: Any) -> Any:
     labels = {mode.label: mode for mode in Mode}
     if isinstance(value, str) and value not in labels:
-        raise ValueError(f"must be one of {', '.join(labels)}")
+        raise ValueError(f"one of {', '.join(labels)}")
     return labels.get(value, value)
 
 
+def _place(path: Path) -> Path:
+    return path.expanduser().absolute()
+
+
 def _folder(path: Path) -> Path:
-    real = path.expanduser().absolute()
+    real = _place(path)
     if not real.is_dir():
-        raise ValueError(f"{path} is not a folder")
+        raise ValueError("a folder that there is")
     return real.resolve()
 
 
 _Folder = Annotated[Path, AfterValidator(_folder)]
+_FolderIfGiven = Annotated[_Folder | None, BeforeValidator(_given)]
+_TextIfGiven = Annotated[str | None, BeforeValidator(_given)]
 _SecretUrl = Annotated[SecretStr | None, BeforeValidator(_given)]
-_Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
+_Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
+
+
+class _Environment(PydanticBaseSettingsSource):
+    """The environment: of each field its own variable, of a group those of its members, and nothing else.
+
+    What is no setting is not looked at, so it cannot end a start; `unknown` tells of it.
+    """
+
+    def __init__(self, settings: type[BaseSettings]) -> None:
+        super().__init__(settings)
+        self._given = {name.upper(): value for name, value in os.environ.items()}
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        """What the environment says of a field; None for nothing."""
+        members = _members(field)
+        if members is None:
+            return self._given.get(variable(field_name)), field_name, False
+        named = {member: self._given.get(variable(field_name, member)) for member in members}
+        return {member: value for member, value in named.items() if value is not None} or None, field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        """All that it says."""
+        found = {name: self.get_field_value(field, name)[0] for name, field in self.settings_cls.model_fields.items()}
+        return {name: value for name, value in found.items() if value is not None}
 
 
 class Settings(BaseSettings):
     """Everything an operator decides."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_nested_delimiter=_NESTED, frozen=True, extra="forbid", validate_default=True
-    )
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", validate_default=True)
 
-    host: str = Field("127.0.0.1", description="Address to listen on; beyond loopback only with tokens.")
+    host: str = Field("127.0.0.1", min_length=1, description="Address to listen on; beyond loopback only with tokens.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes any free one.")
-    workspace: Annotated[tuple[_Folder, ...], NoDecode, BeforeValidator(_paths), Field(min_length=1)] = Field(
+    workspace: Annotated[tuple[_Folder, ...], BeforeValidator(_paths), Field(min_length=1)] = Field(
         (Path(),),
         description="The workspace folder. Further folders after a colon are extra roots that only mode full reaches.",
     )
-    data_dir: Path = Field(
+    data_dir: Annotated[Path, AfterValidator(_place)] = Field(
         default_factory=lambda: platformdirs.user_data_path("superpi", appauthor=False),
         description="Folder of the server's own database, unless it has a URL.",
     )
@@ -93,7 +123,7 @@ class Settings(BaseSettings):
         description="At start: auto brings the schema up to date, check waits until it is, off does not look.",
     )
     harness: str = Field("super-pi-code", description="Harness of connections that ask for none.")
-    harness_dir: _Folder | None = Field(None, description="Folder of a team's own harness files.")
+    harness_dir: _FolderIfGiven = Field(None, description="Folder of a team's own harness files.")
     remote_mode: Annotated[Mode, BeforeValidator(_mode)] = Field(
         Mode.WORKSPACE_WRITE, description="Highest mode of calls over HTTP: read_only, workspace_write or full."
     )
@@ -120,11 +150,23 @@ class Settings(BaseSettings):
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe record logged.")
     log_format: Literal["text", "json"] = Field("text", description="Form of the log on stderr.")
-    otlp_endpoint: str | None = Field(
+    otlp_endpoint: _TextIfGiven = Field(
         None, description="OpenTelemetry collector to send a span a request to, like http://collector:4318."
     )
     limits: Limits = Field(default_factory=Limits, description="Bounds of the tools.")
     http: HttpLimits = Field(default_factory=HttpLimits, description="Bounds of the HTTP transport.")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - all of these are pydantic's own signature
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """What the command was told, then the environment."""
+        return init_settings, _Environment(settings_cls)
 
     @property
     def store_url(self) -> str:
@@ -160,29 +202,29 @@ def load(**overrides: Any) -> Settings:
     try:
         return Settings(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:
-        raise SettingsError("\n".join(_sentence(fault) for fault in error.errors(include_url=False))) from None
+        secret = {name for name, field in Settings.model_fields.items() if SecretStr in get_args(field.annotation)}
+        found = error.errors(include_url=False)
+        raise SettingsError("\n".join(setting_faults.sentence(fault, secret=secret) for fault in found)) from None
 
 
-def unknown_variables(environment: list[str]) -> list[str]:
-    """Variables that look like settings and are none: usually a typing error."""
-    known = set(variables())
-    return sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
+def unknown() -> list[str]:
+    """A line on each variable of the environment that looks like a setting and is none."""
+    return setting_faults.unknown(os.environ, variables())
 
 
 def variables() -> dict[str, tuple[str, Any]]:
     """Every environment variable with its description and default."""
     found: dict[str, tuple[str, Any]] = {}
     for name, field in Settings.model_fields.items():
-        group = getattr(field.annotation, "__dataclass_fields__", None)
-        if group is None:
-            found[f"{PREFIX}{name.upper()}"] = (field.description or "", field.get_default(call_default_factory=True))
+        members = _members(field)
+        if members is None:
+            found[variable(name)] = (field.description or "", field.get_default(call_default_factory=True))
             continue
-        for member, item in group.items():
-            variable = f"{PREFIX}{name.upper()}{_NESTED}{member.upper()}"
-            found[variable] = (f"{field.description} ", item.default)
+        for member, item in members.items():
+            found[variable(name, member)] = (f"{field.description} ", item.default)
     return found
 
 
-def _sentence(fault: Any) -> str:
-    variable = PREFIX + _NESTED.join(str(step).upper() for step in fault["loc"] if not isinstance(step, int))
-    return f"{variable}: {fault['msg'].removeprefix('Value error, ')}"
+def _members(field: FieldInfo) -> Mapping[str, Any] | None:
+    """The members of a group by name; None of a field that is no group."""
+    return getattr(field.annotation, "__dataclass_fields__", None)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -330,11 +329,11 @@ def with_database(work: Callable[[Database], Awaitable[int]]) -> int:
 
     Raises SettingsError and StoreUnavailable.
     """
-    from gateway.settings import load, unknown_variables
+    from gateway.settings import load, unknown
 
     settings = load()
-    for name in unknown_variables(list(os.environ)):
-        say(f"{name} is not a setting and has no effect")
+    for line in unknown():
+        say(line)
     return asyncio.run(_opened(settings, work))
 
 

@@ -6,12 +6,21 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 
+class NotAboveZeroError(ValueError):
+    """A number that would leave nothing: the `value` of the bound `name`."""
+
+    def __init__(self, name: str, value: float) -> None:
+        super().__init__(f"{name} must be above 0, and is {value:g}")
+        self.name = name
+        self.value = value
+
+
 def _all_above_zero(limits: Any) -> None:
-    """Raise ValueError for a number that would leave nothing."""
+    """Raise NotAboveZeroError for the first such number."""
     for field in fields(limits):
         value = getattr(limits, field.name)
         if not value > 0:
-            raise ValueError(f"{field.name} must be above 0, and is {value:g}")
+            raise NotAboveZeroError(field.name, value)
 
 
 @dataclass(frozen=True, slots=True)

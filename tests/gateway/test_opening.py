@@ -72,14 +72,22 @@ def test_a_complaint_that_is_over_is_said_anew(caplog):
 
 
 @pytest.fixture
-async def services(tmp_path):
+def workspace(tmp_path):
+    """A folder beside that of the database."""
+    made = tmp_path / "workspace"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+async def services(tmp_path, workspace):
     """A process over a database of its own, whose tool `write` loses the database in the middle."""
 
     async def run(context, arguments):
         (context.workspace.root / arguments["path"]).write_text("half")
         raise StoreUnavailable("The database is away.")
 
-    settings = load(workspace=(tmp_path,), data_dir=tmp_path / "data", sandbox="off")
+    settings = load(workspace=(workspace,), data_dir=tmp_path / "data", sandbox="off")
     usual = standard_catalogue(registry.load(None), settings.limits)
     tools = tuple(replace(tool, run=run) if tool.spec.name == "write" else tool for tool in usual.tools)
     services = await build(settings, catalogue=replace(usual, tools=tools))
@@ -88,7 +96,7 @@ async def services(tmp_path):
     await services.close()
 
 
-async def test_a_tool_that_lost_the_database_half_way_is_no_call_to_repeat(services, tmp_path):
+async def test_a_tool_that_lost_the_database_half_way_is_no_call_to_repeat(services, workspace):
     """No tool that ships asks the database; one that does may have changed something before."""
     connection = Connection(Caller(transport=Transport.HTTP), State())
     effect = CallTool(0, 1, "write", {"path": "f", "content": "whole"})
@@ -98,11 +106,11 @@ async def test_a_tool_that_lost_the_database_half_way_is_no_call_to_repeat(servi
         "See what is there before you try again."
     )
     assert value == ToolResult((Text(text),), is_error=True)
-    assert (tmp_path / "f").read_text() == "half"
+    assert (workspace / "f").read_text() == "half"
 
 
-async def test_before_it_is_opened_no_job_is_taken_and_afterwards_keys_are_there(tmp_path):
-    settings = load(workspace=(tmp_path,), data_dir=tmp_path / "data", sandbox="off")
+async def test_before_it_is_opened_no_job_is_taken_and_afterwards_keys_are_there(tmp_path, workspace):
+    settings = load(workspace=(workspace,), data_dir=tmp_path / "data", sandbox="off")
     services = await build(settings)
     with pytest.raises(StoreUnavailable, match="is not in use yet"):
         await services.tokens.ever_any()

@@ -6,6 +6,16 @@ from tests.support.mcp_http import McpHttp
 from tests.support.server import Server, serving
 from tests.support.unprivileged import folder, own, unprivileged
 
+WIDE = """---
+id: wide
+title: W
+description: D
+tools: [read, write, edit, bash, grep, find, ls]
+mode: full
+---
+x
+"""
+
 
 def refused(client, tool, **arguments):
     """Whether the policy refused the call."""
@@ -13,20 +23,26 @@ def refused(client, tool, **arguments):
 
 
 @pytest.mark.parametrize("data", ["data", "so[me] {odd}/data"])
-def test_no_tool_reaches_the_database_inside_the_workspace(data):
-    """Reading it would show sessions and keys, writing it would end them."""
-    with folder() as workspace, folder() as home:
-        settings = {"SUPERPI_DATA_DIR": str(workspace / data)}
+def test_no_tool_reaches_the_database_inside_an_extra_root(data):
+    """Reading it would show sessions and keys, writing it would end them. In the workspace it ends the start."""
+    with folder() as workspace, folder() as home, folder() as extra:
+        place = extra / data
+        settings = {"SUPERPI_DATA_DIR": str(place), "SUPERPI_REMOTE_MODE": "full"}
+        settings |= {"SUPERPI_WORKSPACE": f"{workspace}:{extra}", "SUPERPI_HARNESS_DIR": str(home / "harnesses")}
+        (home / "harnesses").mkdir()
+        (home / "harnesses" / "wide.md").write_text(WIDE)
+        own(home)
         with serving(unprivileged(), workspace, home, **settings) as server, McpHttp(server.url) as client:
+            client.url += "?harness=wide"
             client.initialize()
-            before = (workspace / data / "superpi.db").stat().st_ino
-            assert refused(client, "read", path=f"{data}/superpi.db")
-            assert refused(client, "write", path=f"{data}/superpi.db", content="x")
-            assert refused(client, "write", path=f"{data}/new", content="x")
-            assert client.call("bash", command=f"head -c 15 '{data}/superpi.db'").get("isError")
-            assert client.call("grep", pattern="SQLite")["structuredContent"]["matches"] == []
-            assert not refused(client, "write", path="mine.txt", content="x")
-            assert (workspace / data / "superpi.db").stat().st_ino == before
+            before = (place / "superpi.db").stat().st_ino
+            assert refused(client, "read", path=f"{place}/superpi.db")
+            assert refused(client, "write", path=f"{place}/superpi.db", content="x")
+            assert refused(client, "write", path=f"{place}/new", content="x")
+            assert client.call("bash", command=f"head -c 15 '{place}/superpi.db'").get("isError")
+            assert client.call("grep", pattern="SQLite", path=str(extra))["structuredContent"]["matches"] == []
+            assert not refused(client, "write", path=f"{extra}/mine.txt", content="x")
+            assert (place / "superpi.db").stat().st_ino == before
 
 
 def test_a_session_whose_harness_was_removed_may_do_nothing():

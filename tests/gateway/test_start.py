@@ -13,13 +13,15 @@ from tests.support.unprivileged import folder, own, unprivileged
 @pytest.fixture
 def place():
     with folder() as path:
+        (path / "workspace").mkdir()
+        own(path)
         yield path
 
 
 def superpi(place, *arguments, **settings):
     """Run a command to its end as an ordinary user; its settings lie in `place` unless given."""
     launcher = unprivileged()
-    home = {"HOME": str(place), "SUPERPI_WORKSPACE": str(place), "SUPERPI_DATA_DIR": str(place / "data")}
+    home = {"HOME": str(place), "SUPERPI_WORKSPACE": str(place / "workspace"), "SUPERPI_DATA_DIR": str(place / "data")}
     return subprocess.run(
         launcher.superpi(*arguments),
         env={**launcher.env, **home, **settings},
@@ -46,14 +48,25 @@ def complaint(done):
         ({"SUPERPI_HOST": "0.0.0.0"}, ["SUPERPI_HOST", "0.0.0.0", "127.0.0.1"]),
         ({"SUPERPI_HOST": "::"}, ["SUPERPI_HOST", "127.0.0.1"]),
         ({"SUPERPI_HOST": "example.com"}, ["SUPERPI_HOST", "127.0.0.1"]),
-        ({"SUPERPI_PORT": "eighty"}, ["SUPERPI_PORT"]),
-        ({"SUPERPI_PORT": "70000"}, ["SUPERPI_PORT", "65535"]),
-        ({"SUPERPI_WORKSPACE": "no-such-folder"}, ["SUPERPI_WORKSPACE", "no-such-folder", "not a folder"]),
-        ({"SUPERPI_REMOTE_MODE": "root"}, ["SUPERPI_REMOTE_MODE", "read_only", "workspace_write", "full"]),
+        ({"SUPERPI_HOST": ""}, ["SUPERPI_HOST: must be more than nothing, got ''"]),
+        ({"SUPERPI_PORT": "eighty"}, ["SUPERPI_PORT: must be a whole number, got 'eighty'"]),
+        ({"SUPERPI_PORT": "70000"}, ["SUPERPI_PORT: must be at most 65535, got '70000'"]),
+        ({"SUPERPI_WORKSPACE": "nowhere"}, ["SUPERPI_WORKSPACE: must be a folder that there is, got 'nowhere'"]),
+        ({"SUPERPI_WORKSPACE": ""}, ["SUPERPI_WORKSPACE: must be more than nothing, got ''"]),
+        (
+            {"SUPERPI_REMOTE_MODE": "root"},
+            ["SUPERPI_REMOTE_MODE: must be one of read_only, workspace_write, full, got 'root'"],
+        ),
         ({"SUPERPI_HARNESS": "nope"}, ["SUPERPI_HARNESS", "nope", "super-pi-code"]),
-        ({"SUPERPI_LIMITS__TOOL_SECONDS": "-1"}, ["SUPERPI_LIMITS", "tool_seconds", "above 0"]),
-        ({"SUPERPI_HTTP__BODY_BYTES": "many"}, ["SUPERPI_HTTP__BODY_BYTES"]),
-        ({"SUPERPI_LOG_LEVEL": "loud"}, ["SUPERPI_LOG_LEVEL", "debug"]),
+        ({"SUPERPI_LIMITS__TOOL_SECONDS": "-1"}, ["SUPERPI_LIMITS__TOOL_SECONDS: must be above 0, got -1"]),
+        (
+            {"SUPERPI_HTTP__BODY_BYTES": "many"},
+            ["SUPERPI_HTTP__BODY_BYTES: must be a whole number, got 'many'"],
+        ),
+        (
+            {"SUPERPI_LOG_LEVEL": "loud"},
+            ["SUPERPI_LOG_LEVEL: must be 'debug', 'info', 'warning' or 'error', got 'loud'"],
+        ),
         ({"SUPERPI_PORT": "x", "SUPERPI_SANDBOX": "y"}, ["SUPERPI_PORT", "SUPERPI_SANDBOX"]),
     ],
 )
@@ -87,9 +100,16 @@ def test_a_broken_harness_file_is_named_with_its_line(place):
 
 
 def test_a_variable_that_is_no_setting_is_pointed_out(place):
-    """A typing error must not pass in silence."""
-    done = superpi(place, "serve", SUPERPI_WORKSAPCE="/x", SUPERPI_HARNESS="nope")
-    assert "SUPERPI_WORKSAPCE" in done.stderr
+    """A typing error must not pass in silence, nor end the start, also in a group."""
+    done = superpi(place, "stdio", SUPERPI_WORKSAPCE="/x", SUPERPI_HTTP__BODY="1", SUPERPI_HOTS="x")
+    assert (done.returncode, complaint(done).splitlines()) == (
+        0,
+        [
+            "superpi: SUPERPI_HOTS is not a setting and has no effect; did you mean SUPERPI_HOST?",
+            "superpi: SUPERPI_HTTP__BODY is not a setting and has no effect; did you mean SUPERPI_HTTP__BODY_BYTES?",
+            "superpi: SUPERPI_WORKSAPCE is not a setting and has no effect; did you mean SUPERPI_WORKSPACE?",
+        ],
+    )
 
 
 def test_a_database_of_a_newer_version_is_left_alone(place):
@@ -153,10 +173,36 @@ def test_the_data_folder_is_closed_to_others(place):
     assert os.listdir(place / "data")
 
 
-def test_a_data_folder_that_is_the_workspace_is_refused(place):
-    """The server's own database must not lie among the files that are worked on."""
-    done = superpi(place, "stdio", SUPERPI_DATA_DIR=str(place))
-    assert (done.returncode, "SUPERPI_DATA_DIR" in complaint(done)) == (2, True)
+@pytest.mark.parametrize("command", ["serve", "stdio"])
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        pytest.param({"SUPERPI_DATA_DIR": "workspace"}, "SUPERPI_DATA_DIR", id="the workspace itself"),
+        pytest.param({"SUPERPI_DATA_DIR": "workspace/.data/x"}, "SUPERPI_DATA_DIR", id="below the workspace"),
+        pytest.param({"SUPERPI_DATA_DIR": "link/data"}, "SUPERPI_DATA_DIR", id="by a link"),
+        pytest.param({"SUPERPI_WORKSPACE": ".", "SUPERPI_DATA_DIR": "data"}, "SUPERPI_DATA_DIR", id="all is workspace"),
+        pytest.param(
+            {"SUPERPI_WORKSPACE": "workspace:more", "SUPERPI_DATA_DIR": "more"}, "SUPERPI_DATA_DIR", id="extra"
+        ),
+        pytest.param({"SUPERPI_DATABASE_URL": "sqlite:///workspace/x.db"}, "SUPERPI_DATABASE_URL", id="a URL into it"),
+        pytest.param(
+            {"SUPERPI_WORKSPACE": "workspace:more", "SUPERPI_DATABASE_URL": "sqlite:///more/x.db"},
+            "SUPERPI_DATABASE_URL",
+            id="a URL into an extra root",
+        ),
+    ],
+)
+def test_a_database_among_the_files_that_are_worked_on_is_refused(place, command, settings, named):
+    """It holds sessions and keys. Nothing is made."""
+    (place / "more").mkdir()
+    (place / "link").symlink_to("workspace")
+    done = superpi(place, command, **settings)
+    words = (
+        "must lie outside the workspace and its extra roots: tools work there, and the database holds sessions and "
+        "keys. Set SUPERPI_DATA_DIR to a folder elsewhere, or SUPERPI_WORKSPACE to one that does not hold it."
+    )
+    assert (done.returncode, complaint(done)) == (2, f"superpi: {named}: {words}")
+    assert not list((place / "workspace").iterdir())
 
 
 def test_a_data_folder_below_a_closed_one_is_a_sentence(place):
