@@ -22,6 +22,7 @@ from gateway.app import create_app
 from gateway.bootstrap import Services, build
 from gateway.lifecycle import Lifecycle
 from gateway.settings import Settings, SettingsError
+from gateway.wire import DeafToUpgrade
 
 _log: Final = logging.getLogger("superpi.listener")
 
@@ -108,7 +109,7 @@ def _bind(settings: Settings) -> socket.socket:
 def _config(services: Services) -> uvicorn.Config:
     return uvicorn.Config(
         create_app(services),
-        http="httptools",
+        http=DeafToUpgrade,
         ws="none",
         lifespan="on",
         log_config=None,
