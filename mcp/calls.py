@@ -87,30 +87,38 @@ def _removed(id: str) -> Harness:
     return Harness(id, id, "This harness was removed.", frozenset(), Mode.READ_ONLY, "", "")
 
 
-def _away(effect: Effect, error: StoreAway) -> Value:
-    """What an effect comes to that found the store away.
+def _away(effect: CallTool, error: StoreAway, *, begun: bool) -> ToolResult:
+    """What a tool call comes to that found the store away.
 
-    Everything but a tool call only reads the store, so it may be repeated as it is: the client is told so, over HTTP
-    by a 503, which many repeat by themselves. A tool call may have changed files before it needed the store. No
-    client must repeat it blindly, so the model is told instead, which can look.
+    One that had begun may have changed files before it needed the store, so no client must repeat it blindly: the
+    model is told, which can look.
     """
-    _log.warning("the store is unavailable: %s", error, extra={"effect": type(effect).__name__})
-    if isinstance(effect, CallTool):
+    _log_away(effect, error)
+    if begun:
         text = (
             f"The server lost its database while {effect.name} ran, so it is not known how much of it was done. "
             "See what is there before you try again."
         )
-        return ToolResult((Text(text),), is_error=True)
-    return Away()
+    else:
+        text = f"The server's database is away, so {effect.name} was not run. Nothing was changed: try again later."
+    return ToolResult((Text(text),), is_error=True)
+
+
+def _log_away(effect: Effect, error: StoreAway) -> None:
+    _log.warning("the store is unavailable: %s", error, extra={"effect": type(effect).__name__})
 
 
 @dataclass(slots=True)
 class Telling:
-    """What a call has with its client: the exchange, how a person allowed it, and whether it waits for an answer."""
+    """What a call has with its client: the exchange, how a person allowed it, and whether it waits for an answer.
+
+    `begun` is whether its tool may have changed something.
+    """
 
     exchange: Exchange
     consent: str | None = None
     waits: bool = False
+    begun: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +156,9 @@ class Performer:
         except NotDeclared as missing:
             return CapabilityMissing(missing.required)
         except StoreAway as error:
-            return _away(effect, error)
+            # Everything but a tool call only reads the store, so the client may repeat it, and many do by themselves.
+            _log_away(effect, error)
+            return Away()
         except Exception:  # noqa: BLE001 - one call's bug must not end the connection; it is logged and answered
             reference = secrets.token_hex(4)
             _log.exception("effect failed", extra={"reference": reference, "effect": type(effect).__name__})
@@ -249,6 +259,8 @@ class Performer:
         except (InputNeeded, AnswerUnfit):
             told.waits = True
             raise
+        except StoreAway as error:
+            result = _away(effect, error, begun=told.begun)
         finally:
             seconds = time.monotonic() - began
             if result is not None and (deny := refusal_of(result, policy)) is not None:
@@ -264,10 +276,12 @@ class Performer:
         """
         where = Where(connection.caller, connection.session, self.harness(connection).id)
         for _ in range(MOST_QUESTIONS):
+            told.begun = True
             result = await self._run(effect, policy, connection.caller.principal, told.exchange)
             ask = ask_of(result)
             if ask is None:
                 return result
+            told.begun = False
             given = await self.consent.given(effect.name, ask, where, told.exchange)
             if isinstance(given, No):
                 return refusal_result(effect.name, ask, given.why)

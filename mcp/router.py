@@ -41,7 +41,7 @@ from mcp.protocol import revisions, stateless, traces
 from mcp.protocol.arrival import Arrival, Mirror
 from mcp.protocol.effects import Answered, CancelRequested, Effect, Listen, Opened, Value
 from mcp.protocol.engine import Step
-from mcp.protocol.errors import HttpRefusal
+from mcp.protocol.errors import HttpRefusal, Reason, Refusal
 from mcp.protocol.methods import METHODS
 from mcp.protocol.state import State
 from mcp.protocol.wire import Batch, Malformed, Payload, Reply, Request, RequestId, Response, Single, parse
@@ -127,8 +127,7 @@ class Router:
         if (closed := self.closed()) is not None and _has_request(payload):
             return Refused(closed, id, _RETRY)
         if isinstance(payload, Single) and isinstance(payload.message, Malformed):
-            reply = Reply((Response(id, payload.message.refusal),))
-            await http.send_json(send, reply.status, reply.encode())
+            await _refuse_body(send, Response(id, payload.message.refusal))
             return None
         request = _Request(scope, receive, send, form, payload, id, self.offering.current)
         try:
@@ -148,6 +147,9 @@ class Router:
         if _is_initialize(request.payload):
             return await self._initialize(request)
         session = await self._session(request.scope)
+        if session is HttpRefusal.SESSION_MISSING and (fault := _array_fault(request.payload)) is not None:
+            await _refuse_body(request.send, Response(None, fault))
+            return None
         if isinstance(session, HttpRefusal):
             return Refused(session, request.id)
         _tell(request, session.state, session.id)
@@ -351,6 +353,22 @@ def _request_id(payload: Payload) -> RequestId | None:
             return id
         case _:
             return None
+
+
+def _array_fault(payload: Payload) -> Refusal | None:
+    """What is wrong with an array that holds no message: no session would make it one."""
+    if not isinstance(payload, Batch):
+        return None
+    faults = [message.refusal for message in payload.messages if isinstance(message, Malformed)]
+    if len(faults) < len(payload.messages):
+        return None
+    return faults[0] if faults else Refusal(Reason.INVALID_REQUEST, "Invalid request: the batch is empty")
+
+
+async def _refuse_body(send: Send, response: Response) -> None:
+    """Answer a body that is no message, whatever session it is for."""
+    reply = Reply((response,))
+    await http.send_json(send, reply.status, reply.encode())
 
 
 def _has_request(payload: Payload) -> bool:

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
+from mcp.consent import ALWAYS, ONCE
 from tests.support import postgres as support
+from tests.support.asking import Asked, does, harness_settings, says, tool
 from tests.support.mcp_stdio import McpStdio
 from tests.support.raw_http import BOTH, INITIALIZE, INITIALIZED, PING, begin, events
 from tests.support.relay import Link, linked
 from tests.support.server import Server, serving
-from tests.support.unprivileged import folder, unprivileged
+from tests.support.unprivileged import folder, own, unprivileged
 
 #: How long the database may take, in seconds, and the longest that a test may have to wait for what follows from that.
 SECONDS = 1.0
@@ -219,3 +221,79 @@ def test_over_stdio_it_is_the_same_error(postgres):
         reply = client.exchange(read(3))
         link.thaw()
         assert reply == {"jsonrpc": "2.0", "id": 3, "error": {"code": 503, "message": TRY_AGAIN}}, json.dumps(reply)
+
+
+@pytest.mark.requirement("SES-4", "SES-5")
+def test_a_session_whose_delete_could_not_be_done_goes_on_and_is_ended_later(postgres):
+    """A 503 says that nothing was changed: the session is not lost to the client for the rest of the outage."""
+    with site(postgres) as here:
+        session = here.session()
+
+        def delete():
+            return httpx.delete(here.server.url, headers={"mcp-session-id": session}, timeout=60, trust_env=False)
+
+        here.link.freeze()
+        answer = delete()
+        assert (answer.status_code, answer.headers["retry-after"].isdigit()) == (503, True)
+        assert here.post(PING, session).status_code == 200
+        append = here.post(call("bash", command="echo still > here"), session)
+        assert not append.json()["result"].get("isError"), append.text
+        here.link.thaw()
+        here.becomes_ready()
+        assert here.post(PING, session).status_code == 200
+        assert delete().status_code == 200
+        assert here.post(PING, session).status_code == 404
+
+
+@pytest.fixture(scope="module")
+def careful(postgres):
+    """A server with a harness that asks."""
+    with folder() as harnesses:
+        settings = harness_settings(harnesses)
+        own(harnesses)
+        with site(postgres, **settings) as here:
+            yield here
+
+
+@pytest.mark.parametrize(
+    ("era", "person", "made"),
+    [
+        pytest.param("2025-11-25", says(ONCE), True, id="a session, and yes"),
+        pytest.param("2025-11-25", says(ALWAYS), True, id="a session, and yes from now on"),
+        pytest.param("2025-11-25", does("decline"), False, id="a session, and no"),
+        pytest.param("2026-07-28", says(ONCE), True, id="stateless, and yes"),
+        pytest.param("2026-07-28", does("decline"), False, id="stateless, and no"),
+    ],
+)
+def test_a_person_is_asked_all_the_same(careful, era, person, made, request):
+    """The answer comes to the process that waits. What was not kept is not taken for kept."""
+    name = "".join(filter(str.isalnum, request.node.name))
+    with httpx.Client(timeout=60, trust_env=False) as http:
+        client = Asked(http, careful.server.url, person)
+        if era != "2026-07-28":
+            client.begin(era)
+        careful.link.freeze()
+        send = client.stateless if era == "2026-07-28" else client.call
+        result = send(tool("bash", command=f"touch {name}"))["result"]
+        careful.link.thaw()
+        careful.becomes_ready()
+    assert (len(client.questions), result.get("isError", False)) == (1, not made), result
+    assert (careful.server.workspace / name).exists() == made
+    if not made:
+        assert "Nothing was changed" in result["content"][0]["text"]
+
+
+def test_a_question_outlives_the_outage_that_it_was_asked_in(careful):
+    """And its credential, which is looked at again once that can be done."""
+
+    def once_it_is_back(question):
+        careful.link.thaw()
+        careful.becomes_ready()
+        return says(ONCE)(question)
+
+    with httpx.Client(timeout=60, trust_env=False) as http:
+        client = Asked(http, careful.server.url, once_it_is_back).begin()
+        careful.link.freeze()
+        result = client.call(tool("bash", command="touch outlived"))["result"]
+    assert not result.get("isError"), result
+    assert (careful.server.workspace / "outlived").exists()

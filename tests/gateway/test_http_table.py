@@ -115,6 +115,26 @@ def test_refuses(post, session, change, status):
     assert post(PING, session=session).status_code == 200
 
 
+@pytest.mark.requirement("ERR-1", "BAT-7", "SES-3")
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        pytest.param([], "the batch is empty", id="an empty array"),
+        pytest.param([1], "a message is a JSON object", id="an array of what is no message"),
+        pytest.param([{"jsonrpc": "2.0"}, 1], 'a message has a "method"', id="the first of several faults"),
+        pytest.param("text", "a message is a JSON object", id="no object"),
+        pytest.param({"id": 1, "method": "ping"}, 'the member "jsonrpc"', id="an object that is no message"),
+        pytest.param([PING], "Send the Mcp-Session-Id header", id="an array of messages"),
+        pytest.param([PING, 1], "Send the Mcp-Session-Id header", id="an array with a message"),
+        pytest.param(PING, "Send the Mcp-Session-Id header", id="a message"),
+    ],
+)
+def test_without_a_session_a_body_that_is_no_message_is_refused_for_that(post, body, words):
+    """A session id would not help it."""
+    answer = post(body)
+    assert (answer.status_code, words in answer.json()["error"]["message"]) == (400, True), answer.text
+
+
 def test_a_refusal_answers_the_request_it_refuses(post):
     """So that the client can tell which of its calls failed."""
     assert post(PING | {"id": "a"}).json()["id"] == "a"
