@@ -68,7 +68,6 @@ class Services:
     database: Database
     tokens: SqlTokens
     principals: SqlPrincipals
-    grants: SqlGrants
     metrics: Metrics
     opening: Opening
 
@@ -120,7 +119,6 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
         database,
         tokens,
         SqlPrincipals(database, record),
-        SqlGrants(database),
         metrics,
         Opening(settings.store_url, settings.migrate, database, lifecycle.readiness, admit),
     )

@@ -57,7 +57,9 @@ routes: Final = APIRouter(prefix="/grants", tags=["grants"], route_class=StrictR
 async def list_grants(asked: Annotated[Grants, Query()], services: Wired) -> GrantPage:
     """List the grants that count now, the newest first."""
     try:
-        page = await services.grants.list(asked.principal, now=issuing.utc_now(), after=asked.after, limit=asked.limit)
+        page = await services.lifecycle.grants.list(
+            asked.principal, now=issuing.utc_now(), after=asked.after, limit=asked.limit
+        )
     except ValueError:
         fault = {"parameter": "after", "detail": "Send what the page before has as its `after`, or leave it out."}
         raise Refused(AdminRefusal.INVALID, errors=(fault,)) from None
@@ -73,5 +75,5 @@ async def list_grants(asked: Annotated[Grants, Query()], services: Wired) -> Gra
 )
 async def delete_grant(id: _Id, by: Administrator, services: Wired) -> None:
     """End a grant at once, on every server: the person is asked again."""
-    if await granting.withdraw(services.grants, id, by) is None:
+    if await granting.withdraw(services.lifecycle.grants, id, by) is None:
         raise Refused(AdminRefusal.GRANT_UNKNOWN)

@@ -295,3 +295,28 @@ def test_without_rules_that_ask_nothing_is_asked(policy, call):
 def test_nothing_is_shown_unasked_that_may_not_be_read_unasked(policy, path, tool):
     whole = replace(policy, tools=frozenset(NEEDS), caps=(Cap(Layer.HARNESS, Mode.FULL),))
     assert not isinstance(decide(whole, "read", path), Ask) or not isinstance(decide(whole, tool, path), Allow)
+
+
+# -- which rules ask ----------------------------------------------------------------------------------------------
+
+PUSH, GIT, ALL, SECRET = ask("bash", "git push*"), ask("bash", "git *"), ask("bash", "*"), ask("read", "s/")
+
+
+@pytest.mark.parametrize(
+    ("rules", "subject", "asking"),
+    [
+        pytest.param((PUSH,), "git push", (PUSH,), id="the one that matches"),
+        pytest.param((PUSH, GIT, ask("bash", "rm *")), "git push", (GIT, PUSH), id="all that match and no others"),
+        pytest.param((PUSH, ALL), "git push", (PUSH, ALL), id="one about everything too"),
+        pytest.param((allow("bash", "git *"), PUSH, ALL), "git push", (PUSH,), id="not where an allow names it"),
+        pytest.param((PUSH,), "$(x)", (PUSH,), id="those of a command that nothing can be told of"),
+    ],
+)
+def test_a_question_names_all_the_rules_that_ask(rules, subject, asking):
+    """A yes answers just these."""
+    assert decide(policy(Mode.FULL, *rules), "bash", subject).rules == asking
+
+
+def test_a_question_about_everything_and_one_about_what_is_exposed_name_their_rules():
+    assert decide_whole(policy(Mode.FULL, ALL), "bash", Need.EXECUTE).rules == (ALL,)
+    assert decide_exposing(policy(Mode.FULL, SECRET, PUSH), "bash", "ls", ("s/k",)).rules == (SECRET,)

@@ -322,7 +322,8 @@ def test_each_change_has_its_row_in_the_audit_log_and_what_changes_nothing_has_n
 
 def test_a_setting_that_is_none_is_named(superpi, monkeypatch):
     monkeypatch.setenv("SUPERPI_DATA_DRI", "x")
-    assert "SUPERPI_DATA_DRI is not a setting and has no effect" in superpi("token", "list").words
+    words = "SUPERPI_DATA_DRI is not a setting and has no effect; did you mean SUPERPI_DATA_DIR?"
+    assert words in superpi("token", "list").words
 
 
 def test_a_database_that_cannot_be_used_is_for_the_command_to_say(superpi, data):

@@ -9,7 +9,7 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, inspect
+from sqlalchemy import create_engine, inspect, text
 
 import migrations
 from gateway.store.migrate import configuration, migrate
@@ -131,3 +131,23 @@ def test_the_package_holds_what_alembic_reads():
     """So the wheel does, which packs the package whole."""
     assert importlib.util.find_spec("migrations").origin == str(migrations.FOLDER / "__init__.py")
     assert {Path(migrations.FOLDER, name).is_file() for name in ("env.py", "script.py.mako")} == {True}
+
+
+def test_grants_from_before_rules_were_kept_end_with_the_migration(empty):
+    """Nobody knows what they answered; a version that runs on beside it may still add some."""
+    url = empty("older")
+    with engine_on(url) as engine:
+        config = configuration()
+        columns = "id, principal, harness, tool, subject, digest, created_at, expires_at"
+        day = "'2026-01-01'"
+        insert = text(
+            f"INSERT INTO \"grant\" ({columns}) VALUES ('g', 'local:a', 'h', 'bash', 'x', :digest, {day}, {day})"
+        )
+        for revision, left in (("0004", 1), ("0005", 0), (None, 1)):
+            with engine.begin() as connection:
+                if revision is not None:
+                    config.attributes["connection"] = connection
+                    command.upgrade(config, revision)
+                if revision != "0005":
+                    connection.execute(insert, {"digest": b"1"})
+                assert connection.execute(text('SELECT count(*) FROM "grant"')).scalar_one() == left
