@@ -7,6 +7,7 @@ import pytest
 
 from mcp.harness.registry import SHIPPED, load
 from mcp.harness.watch import Watch, signature
+from mcp.prompts import prompt_specs, render_prompt
 
 
 def write(path, id, title="T"):
@@ -46,6 +47,21 @@ async def test_what_is_as_it_was_at_the_start_is_not_given(watching):
     await looking.look()
     await looking.look()
     assert given == []
+
+
+async def test_another_body_alone_is_given_and_leaves_the_list_of_prompts_as_it_was(folder):
+    """So nobody is told of another list (server/prompts), and whoever gets the prompt has the new text."""
+    before, given = load(folder), []
+    watch = Watch(folder, before, given.append, required="super-pi-code")
+    file = folder / "ant.md"
+    file.write_text(file.read_text().replace("Do it.", "Do it well."))
+    await watch.look()
+    (after,) = given
+    assert prompt_specs(after) == prompt_specs(before)
+    assert [render_prompt(registry, "ant", {})[1][0].content.text for registry in (before, after)] == [
+        "Do it.",
+        "Do it well.",
+    ]
 
 
 async def test_what_changed_between_the_start_and_the_first_look_is_given(watching, folder):
