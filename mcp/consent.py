@@ -124,7 +124,7 @@ def _judged(reply: Reply) -> Yes | No:
         case Elicited():
             return No("the person declined")
         case Unanswered(why):
-            return No(f"no answer came that counts: {why}")
+            return No(f"no answer came that counts: {why.rstrip('.')}")
         case Sampled() | Roots():
             return No("another answer came")
         case _:

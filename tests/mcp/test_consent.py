@@ -108,7 +108,7 @@ async def asked_again(consent, where=STATELESS, asked=ASK, tool="bash"):
         pytest.param(Elicited("accept"), No("the person said no"), id="accepted without a word"),
         pytest.param(Elicited("decline", {"answer": ONCE}), No("the person declined"), id="declined"),
         pytest.param(Elicited("cancel"), No("the person dismissed the question"), id="dismissed"),
-        pytest.param(Unanswered("why not"), No("no answer came that counts: why not"), id="no answer"),
+        pytest.param(Unanswered("Too many."), No("no answer came that counts: Too many"), id="no answer"),
         pytest.param(Roots(()), No("another answer came"), id="an answer to something else"),
     ],
 )
