@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from tests.support.asking import harness_settings
 from tests.support.eras import request as stateless
 from tests.support.official import Connection
 from tests.support.unprivileged import folder, own, unprivileged
@@ -36,9 +37,10 @@ class Host:
         launcher = unprivileged()
         home = {"HOME": str(place), "SUPERPI_WORKSPACE": str(place / "ws"), "SUPERPI_DATA_DIR": str(place / "data")}
         self.workspace = place / "ws"
+        self.env = {**launcher.env, **home, **settings}
         self.process = subprocess.Popen(
             launcher.superpi("stdio", *arguments),
-            env={**launcher.env, **home, **settings},
+            env=self.env,
             cwd=place,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -75,6 +77,12 @@ class Host:
         self.process.stdout.close()
         self.process.stderr.close()
         return code, [self._official.received(json.loads(line)) for line in rest]
+
+    def audit(self):
+        """The rows of the audit log."""
+        export = unprivileged().superpi("audit", "export")
+        done = subprocess.run(export, env=self.env, cwd=self.workspace, capture_output=True, text=True, check=True)
+        return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 @pytest.fixture
@@ -162,14 +170,37 @@ def test_what_was_piped_in_is_answered_before_the_end(place):
     assert (code, [reply["id"] for reply in replies]) == (0, [0, 1])
 
 
-def test_a_terminated_process_ends_what_it_ran(host):
-    """Hosts send SIGTERM when their user closes them."""
-    host.send(bash(1, "touch started; sleep 2; touch late"))
+@pytest.mark.requirement("STD-7", "LIFE-11")
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, None], ids=["SIGTERM", "SIGINT", "the end of input"])
+def test_however_a_process_ends_its_calls_end_with_it_and_are_on_record(host, end):
+    """Also what they left in the background. Hosts send SIGTERM, a terminal SIGINT; stdin may still be open then."""
+    host.send(bash(1, "touch started; (sleep 3; touch late) & sleep 3; touch late"))
     wait_for((host.workspace / "started").exists)
-    host.process.send_signal(signal.SIGTERM)
+    if end is not None:
+        host.process.send_signal(end)
+        assert host.process.wait(15) == 0
     assert host.close() == (0, [])
-    time.sleep(2.5)  # longer than the command would have needed
+    (row,) = host.audit()
+    assert (row["action"], row["object"], row["decision"]) == ("tools/call", "bash", "failed")
+    assert row["reason"] == "cancelled or broken"
+    time.sleep(3.5)  # longer than the command would have needed
     assert not (host.workspace / "late").exists()
+
+
+def test_a_process_that_ends_withdraws_what_it_asked(place):
+    """So that a host whose pipe is still open does not leave a form on the screen."""
+    (place / "harnesses").mkdir()
+    settings = harness_settings(place / "harnesses")
+    own(place)
+    host = Host(place, **settings)
+    params = INITIALIZE["params"] | {"capabilities": {"elicitation": {}}}
+    host.ask(INITIALIZE | {"params": params})
+    question = host.ask(bash(1, "touch asked"))
+    assert question["method"] == "elicitation/create"
+    host.process.send_signal(signal.SIGINT)
+    assert host.read()["params"]["requestId"] == question["id"]
+    assert host.close() == (0, [])
+    assert not (host.workspace / "asked").exists()
 
 
 @pytest.mark.requirement("ERA-1", "ERA-19")
