@@ -236,3 +236,11 @@ def test_whoever_lacks_the_scope_sees_and_ends_no_grant(office, client):
     for method, path in (("GET", GRANTS), ("DELETE", f"{GRANTS}/{id}")):
         assert office.ask(method, path, token=secret).status_code == 403
     assert not is_asked(me, "touch own")
+
+
+@pytest.mark.parametrize(
+    ("principal", "status"), [("anonymous", 200), ("https://issuer.example#4f1c", 200), ("bad", 422)]
+)
+def test_a_principal_that_there_cannot_be_is_told(office, principal, status):
+    """An empty list would say that there is such a principal, which allowed nothing."""
+    assert office.ask("GET", GRANTS, params={"principal": principal}).status_code == status

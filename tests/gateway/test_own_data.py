@@ -23,8 +23,26 @@ def refused(client, tool, **arguments):
 
 
 @pytest.mark.parametrize("data", ["data", "so[me] {odd}/data"])
+def test_no_tool_reaches_the_database_inside_the_workspace(data):
+    """Reading it would show sessions and keys, writing it would end them. The start warns of it."""
+    with folder() as workspace, folder() as home:
+        settings = {"SUPERPI_DATA_DIR": str(workspace / data)}
+        with serving(unprivileged(), workspace, home, **settings) as server, McpHttp(server.url) as client:
+            client.initialize()
+            before = (workspace / data / "superpi.db").stat().st_ino
+            assert refused(client, "read", path=f"{data}/superpi.db")
+            assert refused(client, "write", path=f"{data}/superpi.db", content="x")
+            assert refused(client, "write", path=f"{data}/new", content="x")
+            assert client.call("bash", command=f"head -c 15 '{data}/superpi.db'").get("isError")
+            assert client.call("grep", pattern="SQLite")["structuredContent"]["matches"] == []
+            assert not refused(client, "write", path="mine.txt", content="x")
+            assert (workspace / data / "superpi.db").stat().st_ino == before
+            assert "SUPERPI_DATA_DIR lies where tools work" in server.said
+
+
+@pytest.mark.parametrize("data", ["data", "so[me] {odd}/data"])
 def test_no_tool_reaches_the_database_inside_an_extra_root(data):
-    """Reading it would show sessions and keys, writing it would end them. In the workspace it ends the start."""
+    """Nor there, in the mode that reaches it."""
     with folder() as workspace, folder() as home, folder() as extra:
         place = extra / data
         settings = {"SUPERPI_DATA_DIR": str(place), "SUPERPI_REMOTE_MODE": "full"}

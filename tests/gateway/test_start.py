@@ -178,9 +178,7 @@ def test_the_data_folder_is_closed_to_others(place):
     ("settings", "named"),
     [
         pytest.param({"SUPERPI_DATA_DIR": "workspace"}, "SUPERPI_DATA_DIR", id="the workspace itself"),
-        pytest.param({"SUPERPI_DATA_DIR": "workspace/.data/x"}, "SUPERPI_DATA_DIR", id="below the workspace"),
-        pytest.param({"SUPERPI_DATA_DIR": "link/data"}, "SUPERPI_DATA_DIR", id="by a link"),
-        pytest.param({"SUPERPI_WORKSPACE": ".", "SUPERPI_DATA_DIR": "data"}, "SUPERPI_DATA_DIR", id="all is workspace"),
+        pytest.param({"SUPERPI_DATA_DIR": "link"}, "SUPERPI_DATA_DIR", id="by a link"),
         pytest.param(
             {"SUPERPI_WORKSPACE": "workspace:more", "SUPERPI_DATA_DIR": "more"}, "SUPERPI_DATA_DIR", id="extra"
         ),

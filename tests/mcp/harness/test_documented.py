@@ -89,7 +89,7 @@ def test_the_example_of_a_refusal_is_what_is_sent():
         "content": [{"type": "text", "text": block.text} for block in result.content],
         "_meta": result.meta,
     }
-    assert json.loads(block(PERMISSIONS, "json")) == sent
+    assert json.loads(block(PERMISSIONS.partition("## A refusal")[2], "json")) == sent
 
 
 def test_the_example_of_rules_that_ask_asks_where_it_says():
