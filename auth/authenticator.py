@@ -8,13 +8,15 @@ Knows no HTTP beyond the value of one header and of one challenge, and never kee
 from __future__ import annotations
 
 import enum
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final, assert_never
+from typing import Final, Protocol, assert_never
 
 from auth import token_cache
 from auth.caller import Caller, Transport
+from auth.challenges import Challenges
 from auth.changes import Change, ChangeFeed, Subject
 from auth.ports import StoreAway, TokenStore
 from auth.token_cache import Known, RefusedTokens, Uses, ValidTokens
@@ -58,22 +60,39 @@ class NoCredential:
     """There is no Authorization header."""
 
 
-Credential = Presented | NotAToken | NoCredential
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A text of the form that an issuer's tokens have, and its digest."""
+
+    text: str
+    sha256: bytes
 
 
-def challenge(error: str | None = None) -> str:
-    """The value of WWW-Authenticate (RFC 6750 section 3); without `error` where no credential was shown."""
-    return 'Bearer realm="superpi"' + ("" if error is None else f', error="{error}"')
+Credential = Presented | Issued | NotAToken | NoCredential
 
 
-def credential(headers: Sequence[str]) -> Credential:
+class IssuerJudge(Protocol):
+    """Judges the tokens of an OIDC issuer, where one is configured."""
+
+    def looks_like_one(self, text: str) -> bool:
+        """Whether the text has the form of such a token."""
+
+    async def caller(self, shown: str, digest: bytes, now: Callable[[], datetime]) -> Caller | str:
+        """The caller with that token, or why there is none, in words for the log. Raises StoreAway."""
+
+
+def credential(headers: Sequence[str], issued: IssuerJudge | None = None) -> Credential:
     """What the values of all Authorization headers show. Never raises."""
     if not headers:
         return NoCredential()
     if len(headers) > 1:
         return NotAToken("more than one Authorization header")
     shown = _bearer(headers[0])
-    return NotAToken("not the scheme Bearer") if shown is None else recognise(shown)
+    if shown is None:
+        return NotAToken("not the scheme Bearer")
+    if issued is not None and issued.looks_like_one(shown):
+        return Issued(shown, hashlib.sha256(shown.encode()).digest())
+    return recognise(shown)
 
 
 def _bearer(header: str) -> str | None:
@@ -95,6 +114,8 @@ class Authenticator:
         now: Callable[[], datetime],
         *,
         anonymous: Anonymous = Anonymous.AUTO,
+        issued: IssuerJudge | None = None,
+        challenges: Challenges | None = None,
         negative_ttl: float = NEGATIVE_TTL,
         stale_after: float = STALE_AFTER,
         most: int = token_cache.MOST_VALID,
@@ -104,6 +125,8 @@ class Authenticator:
         # Counts the changes that may concern a credential: what was looked up before one must not be remembered.
         self._heard = 0
         self._now = now
+        self._issued = issued
+        self._challenges = challenges or Challenges()
         self._stale_after = stale_after
         self._valid = ValidTokens(most)
         self._refused = RefusedTokens(timedelta(seconds=negative_ttl))
@@ -116,13 +139,13 @@ class Authenticator:
         shown = _bearer(headers[0]) if len(headers) == 1 else None
         digest = None if shown is None else fingerprint(shown)
         if digest is None or self._stale():
-            return self._recall(credential(headers), transport)
+            return self._recall(self._shown(headers), transport)
         # Only what has the form of a token is remembered, so the form of a remembered one needs no second look.
         return self._remembered(digest, transport)
 
     async def authenticate(self, headers: Sequence[str], transport: Transport = Transport.HTTP) -> Answer:
         """The caller that these values of Authorization show, or why there is none. Never raises StoreAway."""
-        shown = credential(headers)
+        shown = self._shown(headers)
         if (caller := self._recall(shown, transport)) is not None:
             return caller
         try:
@@ -130,8 +153,8 @@ class Authenticator:
                 case NoCredential():
                     return await self._without_credential(transport)
                 case NotAToken(why):
-                    return _refusal(why)
-                case Presented():
+                    return self._refusal(why)
+                case Presented() | Issued():
                     return await self._with_token(shown, transport)
                 case _:
                     assert_never(shown)
@@ -165,7 +188,7 @@ class Authenticator:
 
     def _recall(self, shown: Credential, transport: Transport) -> Caller | None:
         match shown:
-            case Presented():
+            case Presented() | Issued():
                 return None if self._stale() else self._remembered(shown.sha256, transport)
             case NoCredential():
                 is_open = self._door.recall(self._now(), stale=self._stale())
@@ -190,34 +213,51 @@ class Authenticator:
                 self._door.learn(self._now(), ever_any=ever_any)
         if is_open:
             return Caller(transport=transport)
-        return Unauthenticated("no credential", challenge())
+        return Unauthenticated("no credential", self._challenges.unauthenticated())
 
-    async def _with_token(self, shown: Presented, transport: Transport) -> Answer:
+    async def _with_token(self, shown: Presented | Issued, transport: Transport) -> Answer:
         stale = self._stale()
         if not stale and (reason := self._refused.get(shown.sha256, self._now())) is not None:
-            return _refusal(reason.value)
+            return self._refusal(reason)
         heard = self._heard
-        token, principal = await self._tokens.lookup(shown.sha256) or (None, None)
+        found = await (self._looked_up(shown) if isinstance(shown, Presented) else self._judged(shown))
         now = self._now()
-        verdict = judge(token, principal, now)
         # What was looked up before a change was heard may be what the change undid.
         keep = not stale and self._heard == heard
+        if isinstance(found, str):
+            if keep:
+                self._refused.put(shown.sha256, now, found)
+            return self._refusal(found)
+        self._door.learn(now, ever_any=True)
+        if keep:
+            self._valid.put(shown.sha256, str(found.token), Known(found, found.until))
+        return self._used(found, transport, now)
+
+    async def _looked_up(self, shown: Presented) -> Caller | str:
+        """The caller with a token of our own, or why there is none."""
+        token, principal = await self._tokens.lookup(shown.sha256) or (None, None)
+        verdict = judge(token, principal, self._now())
         match verdict:
             case Valid(token, until):
-                caller = Caller(token.principal, Transport.HTTP, token.id, token.scopes, until)
-                self._door.learn(now, ever_any=True)
-                if keep:
-                    self._valid.put(shown.sha256, token.id, Known(caller, until))
-                return self._used(caller, transport, now)
+                return Caller(token.principal, Transport.HTTP, token.id, token.scopes, until)
             case Refused(reason):
-                if keep:
-                    self._refused.put(shown.sha256, now, reason)
-                return _refusal(reason.value)
+                return reason.value
             case _:
                 assert_never(verdict)
 
+    async def _judged(self, shown: Issued) -> Caller | str:
+        """The caller with a token of the issuer's, or why there is none."""
+        assert self._issued is not None  # noqa: S101 - without an issuer nothing is taken for its token
+        return await self._issued.caller(shown.text, shown.sha256, self._now)
+
+    def _shown(self, headers: Sequence[str]) -> Credential:
+        return credential(headers, self._issued)
+
+    def _refusal(self, reason: str) -> Unauthenticated:
+        return Unauthenticated(reason, self._challenges.unauthenticated("invalid_token"))
+
     def _used(self, caller: Caller, transport: Transport, now: datetime) -> Caller:
-        if caller.token is not None:
+        if caller.token is not None and not caller.issued:
             self._uses.note(caller.token, now)
         return caller if caller.transport is transport else replace(caller, transport=transport)
 
@@ -266,7 +306,3 @@ class _Door:
     def doubt(self) -> None:
         """A token may have been made since."""
         self._none_at = None
-
-
-def _refusal(reason: str) -> Unauthenticated:
-    return Unauthenticated(reason, challenge("invalid_token"))

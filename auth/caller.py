@@ -34,3 +34,5 @@ class Caller:
     scopes: frozenset[Scope] = frozenset()
     #: From when on the credential is no longer good, as far as that is known; no part of who it is.
     until: datetime | None = field(default=None, compare=False)
+    #: Whether an OIDC issuer made the token, so that the client can get one with more scopes.
+    issued: bool = False

@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from auth.caller import Caller
-from auth.tokens import Reason
 
 #: Tokens whose validity is remembered; an entry takes about 0.5 KB.
 MOST_VALID: Final = 10_000
@@ -86,19 +85,19 @@ class RefusedTokens:
     def __init__(self, ttl: timedelta, most: int = MOST_REFUSED) -> None:
         self._ttl = ttl
         self._most = most
-        self._refused: OrderedDict[bytes, tuple[datetime, Reason]] = OrderedDict()
+        self._refused: OrderedDict[bytes, tuple[datetime, str]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._refused)
 
-    def get(self, sha256: bytes, now: datetime) -> Reason | None:
+    def get(self, sha256: bytes, now: datetime) -> str | None:
         """Why the digest was refused, as long as that counts. A clock that was set back ends it too."""
         found = self._refused.get(sha256)
         if found is None or not timedelta(0) <= now - found[0] < self._ttl:
             return None
         return found[1]
 
-    def put(self, sha256: bytes, now: datetime, reason: Reason) -> None:
+    def put(self, sha256: bytes, now: datetime, reason: str) -> None:
         """Remember a refusal; of too many the oldest is forgotten."""
         self._refused.pop(sha256, None)
         self._refused[sha256] = (now, reason)

@@ -7,8 +7,9 @@ from time import perf_counter
 
 import pytest
 
-from auth.authenticator import Anonymous, Unauthenticated, Unavailable, challenge
+from auth.authenticator import Anonymous, Unauthenticated, Unavailable
 from auth.caller import Transport
+from auth.challenges import Challenges
 from auth.changes import Change, Subject
 from auth.tokens import SECRET_BYTES, Kind, mint
 from tests.support.auth_stores import DAY, NOON, a_principal, a_token
@@ -91,7 +92,8 @@ async def test_an_unknown_token_is_refused_though_anonymous_callers_are_let_in()
 
 @pytest.mark.requirement("AU-4")
 def test_the_challenges():
-    assert (challenge(), challenge("invalid_token")) == (CHALLENGE, INVALID)
+    told = Challenges()
+    assert (told.unauthenticated(), told.unauthenticated("invalid_token")) == (CHALLENGE, INVALID)
 
 
 # Refusals that are remembered

@@ -1,4 +1,4 @@
-"""How often an issuer is asked for its keys, and for how long an answer counts (C09). Time stands still unless moved."""
+"""How often an issuer is asked for its keys, and how long an answer counts (C09). Time stands still unless moved."""
 
 import asyncio
 
