@@ -20,17 +20,17 @@ class Challenges:
 
     def unauthenticated(self, error: str | None = None) -> str:
         """The value of WWW-Authenticate with a 401; without `error` where no credential was shown."""
-        return _bearer(error, self.scopes, self.metadata)
+        return _bearer(error, text(frozenset(self.scopes)), self.metadata)
 
-    def insufficient(self, *needed: Scope) -> str:
-        """The value of WWW-Authenticate with a 403 that these scopes would mend."""
+    def insufficient(self, needed: str) -> str:
+        """The value of WWW-Authenticate with a 403 that this scope would mend."""
         return _bearer("insufficient_scope", needed, self.metadata)
 
 
-def _bearer(error: str | None, scopes: tuple[Scope, ...], metadata: str | None) -> str:
+def _bearer(error: str | None, scope: str, metadata: str | None) -> str:
     parts = ['realm="superpi"']
     if error is not None:
         parts.append(f'error="{error}"')
     if metadata is not None:
-        parts += [f'scope="{text(frozenset(scopes))}"', f'resource_metadata="{metadata}"']
+        parts += [f'scope="{scope}"', f'resource_metadata="{metadata}"']
     return "Bearer " + ", ".join(parts)

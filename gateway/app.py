@@ -13,6 +13,7 @@ from gateway.admin.api import add_admin
 from gateway.admin.document import TAGS
 from gateway.bootstrap import Services
 from gateway.health import health_routes
+from gateway.metadata import metadata_routes
 from gateway.middleware import Edge
 from gateway.origins import Rules
 from gateway.routes import MCP
@@ -45,11 +46,14 @@ def create_app(services: Services) -> FastAPI:
         settings.http,
         services.lifecycle.refusal,
         services.announcer,
+        None if services.oidc is None else services.oidc.challenges,
         services.lifecycle.authenticator.again,
     )
     # Declared like every route; the shortcut is how requests come to it.
     app.router.routes.insert(0, Route("/mcp", endpoint=router, include_in_schema=False))
     app.include_router(health_routes(services))
+    if services.oidc is not None:
+        app.include_router(metadata_routes(services.oidc.metadata))
     add_admin(app, services)
     rules = Rules.of(settings.allowed_origins, settings.allowed_hosts)
     app.add_middleware(_Shortcut, endpoint=router)

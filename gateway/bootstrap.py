@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from auth.authenticator import Anonymous, Authenticator
 from auth.permissions import Layer, Mode
@@ -53,6 +53,9 @@ from telemetry.audit import AuditTrail
 from telemetry.metrics import Metrics
 from telemetry.tracing import Tracing
 
+if TYPE_CHECKING:
+    from gateway.oidc import Oidc
+
 _log: Final = logging.getLogger("superpi.start")
 
 
@@ -70,6 +73,7 @@ class Services:
     principals: SqlPrincipals
     metrics: Metrics
     opening: Opening
+    oidc: Oidc | None
 
     async def close(self) -> None:
         """End what runs, write what is owed, and let go of the database."""
@@ -83,30 +87,15 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
     `local` is whether the caller is the machine's own user, as over stdio. Raises SettingsError for what an
     operator has to mend, StoreUnavailable for a URL at which there can be no database.
     """
-    harnesses, default = _harnesses(settings)
-    own = catalogue or standard_catalogue(harnesses, settings.limits)
+    harnesses = _harnesses(settings)
+    own = catalogue or standard_catalogue(harnesses[0], settings.limits)
     database = _database(settings)
     hub = Hub(_utc_now)
     subscriptions = Subscriptions(HeldSubscriptions() if local else SqlSubscriptions(database), hub)
-    lifecycle, session_store, tokens = _lifecycle(settings, database, hub, subscriptions)
-    metrics = _metrics(own, lifecycle)
-    performer = Performer(
-        catalogue=own,
-        tools={tool.spec.name: tool for tool in own.tools},
-        harnesses=harnesses,
-        default_harness=default,
-        workspace=Workspace(settings.workspace[0], settings.workspace[1:]),
-        shell=_shell(settings, local=local),
-        limits=settings.limits,
-        conversations=SqlConversations(database),
-        remote_mode=settings.remote_mode,
-        anonymous_mode=settings.remote_mode if settings.is_loopback else Mode.READ_ONLY,
-        recorder=Recorder(lifecycle.trail, metrics),
-        consent=Consent(SqlGrants(database), _utc_now),
-        hub=hub,
-        subscriptions=subscriptions,
-        rules=own_rules(settings),
-    )
+    principals = SqlPrincipals(database, record)
+    oidc = _oidc(settings, principals)
+    lifecycle, session_store, tokens = _lifecycle(settings, database, hub, subscriptions, oidc)
+    performer = _performer(settings, own, harnesses, database, lifecycle, local=local)
     offering = Offering(Offered(Engine(offer_of(own, server_info()), ()), performer), hub.tell)
     lifecycle.watch = _watch(settings, offering) if catalogue is None else None
     admit = partial(_admit, settings, offering, lifecycle, local=local)
@@ -118,9 +107,39 @@ async def build(settings: Settings, *, catalogue: Catalogue | None = None, local
         lifecycle,
         database,
         tokens,
-        SqlPrincipals(database, record),
-        metrics,
+        principals,
+        performer.recorder.metrics,
         Opening(settings.store_url, settings.migrate, database, lifecycle.readiness, admit),
+        oidc,
+    )
+
+
+def _performer(
+    settings: Settings,
+    own: Catalogue,
+    harnesses: tuple[registry.Registry, Harness],
+    database: Database,
+    lifecycle: Lifecycle,
+    *,
+    local: bool,
+) -> Performer:
+    """What performs effects; `harnesses` are all of them, and the one of connections that ask for none."""
+    return Performer(
+        catalogue=own,
+        tools={tool.spec.name: tool for tool in own.tools},
+        harnesses=harnesses[0],
+        default_harness=harnesses[1],
+        workspace=Workspace(settings.workspace[0], settings.workspace[1:]),
+        shell=_shell(settings, local=local),
+        limits=settings.limits,
+        conversations=SqlConversations(database),
+        remote_mode=settings.remote_mode,
+        anonymous_mode=settings.remote_mode if settings.is_loopback else Mode.READ_ONLY,
+        recorder=Recorder(lifecycle.trail, _metrics(own, lifecycle)),
+        consent=Consent(SqlGrants(database), _utc_now),
+        hub=lifecycle.hub,
+        subscriptions=lifecycle.subscriptions,
+        rules=own_rules(settings),
     )
 
 
@@ -159,16 +178,32 @@ async def _admit(settings: Settings, offering: Offering, lifecycle: Lifecycle, *
 
 def _may_be_open_to_all(settings: Settings) -> bool:
     """Whether strangers could call as long as there is no token, and nobody said that they may (case C01)."""
-    return not settings.is_loopback and settings.anonymous is Anonymous.AUTO
+    return not settings.is_loopback and settings.anonymous is Anonymous.AUTO and settings.oidc_issuer is None
+
+
+def _anonymous(settings: Settings) -> Anonymous:
+    """With an issuer there is a way to a token, so nobody is let in without one unless the operator says so."""
+    has_issuer = settings.oidc_issuer is not None
+    return Anonymous.NEVER if has_issuer and settings.anonymous is Anonymous.AUTO else settings.anonymous
+
+
+def _oidc(settings: Settings, principals: SqlPrincipals) -> Oidc | None:
+    """The issuer, where there is one: only who has one loads what judges its tokens."""
+    if settings.oidc_issuer is None:
+        return None
+    from gateway.oidc import configured
+
+    return configured(settings, settings.oidc_issuer, principals)
 
 
 def _lifecycle(
-    settings: Settings, database: Database, hub: Hub, subscriptions: Subscriptions
+    settings: Settings, database: Database, hub: Hub, subscriptions: Subscriptions, oidc: Oidc | None
 ) -> tuple[Lifecycle, SessionStore, SqlTokens]:
     """What lives as long as the process, over one database."""
     changes = StoreChanges(
         database, settings.store_url, listen_url=settings.listen_url, seconds=settings.database_seconds
     )
+    judge, challenges, keyring = (None,) * 3 if oidc is None else (oidc.judge, oidc.challenges, oidc.keyring)
     tokens = SqlTokens(database, record)
     session_store = SqlSessions(database)
     flight = Flight()
@@ -186,10 +221,11 @@ def _lifecycle(
         Pending(_utc_now, SqlQuestions(database), patience=timedelta(seconds=settings.http.ask_seconds)),
         subscriptions,
         SqlGrants(database),
-        Authenticator(tokens, changes, _utc_now, anonymous=settings.anonymous),
+        Authenticator(tokens, changes, _utc_now, anonymous=_anonymous(settings), issued=judge, challenges=challenges),
         changes,
         AuditTrail(SqlAudit(database), away=StoreUnavailable),
         Tracing(settings.otlp_endpoint, version=VERSION),
+        keyring=keyring,
     )
     return lifecycle, session_store, tokens
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from auth.authenticator import Authenticator
 from gateway.store.changes import StoreChanges
@@ -24,6 +24,9 @@ from mcp.protocol.errors import HttpRefusal
 from mcp.subscriptions import Subscriptions
 from telemetry.audit import AuditTrail
 from telemetry.tracing import Tracing
+
+if TYPE_CHECKING:
+    from auth.keyring import Keyring
 
 _log: Final = logging.getLogger("superpi.lifecycle")
 
@@ -94,6 +97,7 @@ class Lifecycle:
     tracing: Tracing
     readiness: Readiness = field(default_factory=Readiness)
     watch: Watch | None = None
+    keyring: Keyring | None = None
     _closed: bool = False
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -106,6 +110,8 @@ class Lifecycle:
         self._tasks += [loop.create_task(self.trail.run()), loop.create_task(self._keep_tidy())]
         if self.watch is not None:
             self._tasks.append(loop.create_task(self.watch.run()))
+        if self.keyring is not None:
+            self._tasks.append(loop.create_task(self.keyring.keep()))
 
     def refusal(self) -> HttpRefusal | None:
         """What new calls get instead of an answer, so that clients come again or go elsewhere."""
@@ -147,6 +153,8 @@ class Lifecycle:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.keyring is not None:
+            await self.keyring.close()
         try:
             await self.sessions.flush()
         except StoreUnavailable as error:

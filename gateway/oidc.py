@@ -1,4 +1,4 @@
-"""An OIDC issuer from its settings: what judges its tokens, keeps its keys, and tells clients of it. Makes no request."""
+"""An OIDC issuer from its settings: what judges its tokens, keeps its keys and tells clients of it. Asks nobody."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from auth.challenges import Challenges
-from auth.issued import IssuedTokens, MadeAlso
+from auth.issued import IssuedTokens
 from auth.jwks import ALGORITHMS
 from auth.jwt import Expected
 from auth.keyring import Keyring
-from auth.ports import PrincipalStore
+from auth.ports import Also, PrincipalStore
 from auth.scopes import NotScopes, parse, text
 from gateway.issuer import Issuer, address_fault
+from gateway.issuing import audited
 from gateway.routes import MCP, RESOURCE_METADATA
 from gateway.settings import Settings, SettingsError
+from mcp.recording import Circumstances
 
 _DEFAULT_CLAIMS: Final = ("scope", "scp")
 
@@ -30,29 +32,27 @@ class Oidc:
     metadata: dict[str, Any]
 
 
-def configured(settings: Settings, principals: PrincipalStore, made_also: MadeAlso) -> Oidc | None:
-    """The issuer of the settings; None where they name none. Raises SettingsError."""
-    issuer = settings.oidc_issuer
-    if issuer is None:
-        return None
+def configured(settings: Settings, issuer: str, principals: PrincipalStore) -> Oidc:
+    """What comes of an issuer that the settings name. Raises SettingsError."""
     resource = _resource(settings)
     _require(address_fault(issuer), "SUPERPI_OIDC_ISSUER")
     if settings.oidc_keys_url is not None:
         _require(address_fault(settings.oidc_keys_url), "SUPERPI_OIDC_KEYS_URL")
-    if unknown := sorted(set(settings.oidc_algorithms) - ALGORITHMS.keys()) or not settings.oidc_algorithms:
-        raise SettingsError(f"SUPERPI_OIDC_ALGORITHMS: must be some of {', '.join(ALGORITHMS)}, not {unknown or 'none'}")
+    algorithms = frozenset(settings.oidc_algorithms)
+    if not algorithms or not algorithms <= ALGORITHMS.keys():
+        raise SettingsError(f"SUPERPI_OIDC_ALGORITHMS: must be some of {', '.join(ALGORITHMS)}")
     scopes = parse(settings.oidc_scopes)
     if isinstance(scopes, NotScopes):
         raise SettingsError(f"SUPERPI_OIDC_SCOPES: {scopes.why}")
     expected = Expected(
         issuer,
         frozenset(settings.oidc_audience or (resource,)),
-        frozenset(settings.oidc_algorithms),
+        algorithms,
         (settings.oidc_scope_claim,) if settings.oidc_scope_claim else _DEFAULT_CLAIMS,
     )
     keyring = Keyring(Issuer(issuer, settings.oidc_keys_url).fetch, time.monotonic)
     return Oidc(
-        IssuedTokens(expected, keyring, principals, made_also),
+        IssuedTokens(expected, keyring, principals, _on_record),
         keyring,
         Challenges(resource.removesuffix(MCP) + RESOURCE_METADATA, tuple(sorted(scopes))),
         {
@@ -63,6 +63,11 @@ def configured(settings: Settings, principals: PrincipalStore, made_also: MadeAl
             "resource_name": "Super-Pi",
         },
     )
+
+
+def _on_record(id: str) -> Also:
+    """A principal that is made on first sight is a change like any other; nobody asked for it but its own token."""
+    return audited("principal.create", id, Circumstances(id, None, "", None, None))
 
 
 def _resource(settings: Settings) -> str:

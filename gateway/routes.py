@@ -10,6 +10,8 @@ MCP: Final = "/mcp"
 PROBES: Final = frozenset({"/livez", "/readyz", "/metrics"})
 #: Documents of how to log in, which nobody could read who would have to log in first (RFC 8615, RFC 9728).
 WELL_KNOWN: Final = "/.well-known/"
+RESOURCE_METADATA_ROOT: Final = f"{WELL_KNOWN}oauth-protected-resource"
+RESOURCE_METADATA: Final = f"{RESOURCE_METADATA_ROOT}{MCP}"
 #: The administrative interface: everything below it needs the scope admin.
 ADMIN: Final = "/admin/v1"
 OPENAPI: Final = f"{ADMIN}/openapi.json"
@@ -20,7 +22,9 @@ GRANTS: Final = f"{ADMIN}/grants"
 GRANT: Final = f"{GRANTS}/{{id}}"
 
 _TEMPLATES: Final = (TOKEN, REVOKE_TOKEN, GRANT)
-ROUTES: Final = frozenset({MCP, *PROBES, OPENAPI, TOKENS, GRANTS, *_TEMPLATES})
+ROUTES: Final = frozenset(
+    {MCP, *PROBES, RESOURCE_METADATA, RESOURCE_METADATA_ROOT, OPENAPI, TOKENS, GRANTS, *_TEMPLATES}
+)
 #: Results of judging a credential.
 RESULTS: Final = ("anonymous", "token", "refused", "unavailable")
 #: Stands for every other path.

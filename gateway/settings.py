@@ -132,6 +132,19 @@ class Settings(BaseSettings):
         description="Callers without a token: auto lets them in on loopback until a token was ever made, never and "
         "always say what they do. always beyond loopback is insecure, and reads only.",
     )
+    public_url: _TextIfGiven = Field(
+        None, description="Address that hosts connect to, without /mcp, like https://superpi.example."
+    )
+    oidc_issuer: _TextIfGiven = Field(
+        None, description="OIDC issuer whose tokens count beside our own, exactly as its metadata names it."
+    )
+    oidc_keys_url: _TextIfGiven = Field(None, description="Where its keys are, if its metadata is not to be asked.")
+    oidc_audience: _Words = Field(
+        (), description="What its tokens have to be made for, one of these; without any, the public URL with /mcp."
+    )
+    oidc_algorithms: _Words = Field(("RS256", "ES256"), description="Algorithms that it may sign with.")
+    oidc_scope_claim: _TextIfGiven = Field(None, description="Claim with the scopes; without it scope, else scp.")
+    oidc_scopes: _Words = Field(("mcp:write",), description="Scopes that hosts are told to ask it for.")
     sandbox: Literal["auto", "off"] = Field(
         "auto", description="auto takes the first sandbox that works; off runs commands without one."
     )

@@ -19,6 +19,7 @@ from auth import scopes
 from auth.caller import Caller, Transport
 from auth.permissions import Cap, Deny, Layer, Mode, Need, Policy, Rule, decide_tool, granted_policy
 from auth.ports import StoreAway
+from auth.refusals import refusal_text
 from mcp.catalogue import Catalogue
 from mcp.consent import MOST_QUESTIONS, Consent, No, Where
 from mcp.conversations import ConversationStore
@@ -46,6 +47,7 @@ from mcp.protocol.effects import (
     NotFound,
     ReadResource,
     ResourcePage,
+    ScopeMissing,
     Subscribe,
     Value,
 )
@@ -238,7 +240,7 @@ class Performer:
     def _changes(self, effect: CallTool) -> bool:
         return self.tools[effect.name].need is not Need.READ
 
-    async def _call(self, effect: CallTool, connection: Connection, exchange: Exchange) -> ToolResult:
+    async def _call(self, effect: CallTool, connection: Connection, exchange: Exchange) -> ToolResult | ScopeMissing:
         """Decide, run and record one call."""
         policy = self.policy(connection)
         caller = connection.caller
@@ -251,7 +253,7 @@ class Performer:
         decision = decide_tool(policy, effect.name, self.tools[effect.name].need)
         if isinstance(decision, Deny):
             self.recorder.refused(effect, around, decision, 0.0, changes=changes)
-            return refusal_result(effect.name, decision)
+            return self._step_up(effect, connection, decision) or refusal_result(effect.name, decision)
         result: ToolResult | None = None
         told = Telling(exchange)
         try:
@@ -268,6 +270,16 @@ class Performer:
             elif not told.waits:
                 self.recorder.ended(effect, around, result, seconds, changes=changes, consent=told.consent)
         return result
+
+    def _step_up(self, effect: CallTool, connection: Connection, deny: Deny) -> ScopeMissing | None:
+        """The lowest scope that alone would allow what was denied, where the caller can get a token with it."""
+        if not connection.caller.issued:
+            return None
+        for scope in scopes.MODES:
+            better = replace(connection, caller=replace(connection.caller, scopes=frozenset({scope})))
+            if not isinstance(decide_tool(self.policy(better), effect.name, self.tools[effect.name].need), Deny):
+                return ScopeMissing(scope.value, refusal_text(effect.name, deny))
+        return None
 
     async def _consented(self, effect: CallTool, policy: Policy, connection: Connection, told: Telling) -> ToolResult:
         """Run a call; where it comes to something that a person has to allow, ask, and run it again after a yes.

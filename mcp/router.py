@@ -25,6 +25,7 @@ from urllib.parse import parse_qs
 
 from auth import scopes
 from auth.caller import Caller
+from auth.challenges import Challenges
 from auth.ports import StoreAway
 from mcp import http
 from mcp.accept import Form, accepted
@@ -32,7 +33,7 @@ from mcp.announcing import Announcer
 from mcp.answering import AGAIN, Answering
 from mcp.calls import Connection
 from mcp.flight import Flight
-from mcp.http import Receive, Refused, Scope, Send
+from mcp.http import Headers, Receive, Refused, Scope, Send
 from mcp.limits import HttpLimits
 from mcp.live import Sessions
 from mcp.offering import Offered, Offering
@@ -85,13 +86,15 @@ class Router:
     limits: HttpLimits
     closed: Callable[[], HttpRefusal | None]
     announcer: Announcer | None = None
+    challenges: Challenges | None = None
     again: Callable[[Sequence[str]], Awaitable[Caller | None]] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         caller: Caller = scope[CALLER_KEY]
         if caller.token is not None and scopes.mode(caller.scopes) is None:
-            await http.send_refusal(send, Refused(HttpRefusal.SCOPE_MISSING))
+            headers = self._challenge(scopes.Scope.READ) if caller.issued else ()
+            await http.send_refusal(send, Refused(HttpRefusal.SCOPE_MISSING, headers=headers))
             return
         match scope["method"]:
             case "POST":
@@ -221,8 +224,24 @@ class Router:
             step = settling.finish(owed=True)
         if session is not None:
             await self._save(session, step.state, ran=ran)
-        await answering.finish(step)
+        await answering.finish(step, self._wanting(step.reply) if ran else ())
         return None
+
+    def _challenge(self, needed: str) -> Headers:
+        """What tells a client which scope to ask the issuer for (AU-11)."""
+        if self.challenges is None:
+            return ()
+        return ((b"www-authenticate", self.challenges.insufficient(needed).encode()),)
+
+    def _wanting(self, reply: Reply | None) -> Headers:
+        """The same for a reply that is nothing but the refusal for want of a scope."""
+        if reply is None or reply.batch:
+            return ()
+        match reply.responses[0].outcome:
+            case Refusal(Reason.SCOPE_MISSING, _, {"scope": str(needed)}):
+                return self._challenge(needed)
+            case _:
+                return ()
 
     def _started(self, request: _Request, step: Step, session: Session | None, *, can_stream: bool) -> Settling:
         """The effects of a step under way, each with a way to speak to the client."""

@@ -28,6 +28,7 @@ from mcp.protocol.effects import (
     Prompt,
     ReadResource,
     ResourcePage,
+    ScopeMissing,
     Subscribe,
     Value,
 )
@@ -50,6 +51,8 @@ def conclude(effect: Effect, value: Value, request: Request, context: Context) -
             return Refusal(Reason.RESOURCE_NOT_FOUND, message, {"uri": uri})
         case _, NotFound(message) | Declined(message):
             return Refusal(Reason.INVALID_PARAMS, message)
+        case _, ScopeMissing(needed, message):
+            return Refusal(Reason.SCOPE_MISSING, message, {"scope": needed})
         case _, CapabilityMissing(required):
             return _incapable(effect, required, context)
         case ((CallTool() | ReadResource() | GetPrompt()), InputRequired()) if context.revision in STATELESS:

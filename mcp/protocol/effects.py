@@ -172,6 +172,14 @@ class CapabilityMissing:
 
 
 @dataclass(frozen=True, slots=True)
+class ScopeMissing:
+    """The caller's token has too low a scope, and its issuer can make one with the scope `needed` (AU-11)."""
+
+    needed: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Away:
     """What the effect needs cannot be asked now. It changed nothing, so the request may be sent again as it is."""
 
@@ -185,6 +193,7 @@ Value = (
     | Done
     | InputRequired
     | CapabilityMissing
+    | ScopeMissing
     | NotFound
     | Declined
     | Cancelled

@@ -47,6 +47,8 @@ class Reason(enum.Enum):
     VERSION_UNSUPPORTED = _both(-32022, 400, 400)
     #: The Language Server Protocol's code; the specification has none for a reply that HTTP still owes.
     REQUEST_CANCELLED = _both(-32800, 200, 200)
+    #: Ours, and the status that HTTP says it with, beside a challenge that names the scope (AU-11).
+    SCOPE_MISSING = _both(403, 403, 403)
     #: Ours, and the status that HTTP says it with. Nothing was changed: the same request may be sent again.
     UNAVAILABLE = _both(503, 503, 503)
 
