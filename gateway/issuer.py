@@ -29,9 +29,9 @@ def address_fault(url: str) -> str | None:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        return "is no URL"
+        return "must be https://, a host and at most a path"
     if not host or parts.query or parts.fragment or parts.username is not None:
-        return "must be a URL of a host and a path alone"
+        return "must be https://, a host and at most a path"
     if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host)):
         return None
     return "must begin with https://, as whoever changes keys on their way could make tokens"

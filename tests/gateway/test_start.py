@@ -10,6 +10,9 @@ import pytest
 from tests.support.unprivileged import folder, own, unprivileged
 
 
+OIDC = {"SUPERPI_OIDC_ISSUER": "https://issuer.example", "SUPERPI_PUBLIC_URL": "https://team.example"}
+
+
 @pytest.fixture
 def place():
     with folder() as path:
@@ -68,6 +71,12 @@ def complaint(done):
             ["SUPERPI_LOG_LEVEL: must be 'debug', 'info', 'warning' or 'error', got 'loud'"],
         ),
         ({"SUPERPI_PORT": "x", "SUPERPI_SANDBOX": "y"}, ["SUPERPI_PORT", "SUPERPI_SANDBOX"]),
+        ({"SUPERPI_OIDC_ISSUER": "https://issuer.example"}, ["SUPERPI_PUBLIC_URL", "https://superpi.example"]),
+        (OIDC | {"SUPERPI_OIDC_ISSUER": "http://issuer.example"}, ["SUPERPI_OIDC_ISSUER", "https://"]),
+        (OIDC | {"SUPERPI_PUBLIC_URL": "team.example"}, ["SUPERPI_PUBLIC_URL", "https://"]),
+        (OIDC | {"SUPERPI_OIDC_KEYS_URL": "file:///keys"}, ["SUPERPI_OIDC_KEYS_URL"]),
+        (OIDC | {"SUPERPI_OIDC_ALGORITHMS": "RS256,HS256"}, ["SUPERPI_OIDC_ALGORITHMS", "ES256"]),
+        (OIDC | {"SUPERPI_OIDC_SCOPES": "mcp:all"}, ["SUPERPI_OIDC_SCOPES", "mcp:read"]),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_named_with_what_to_do(place, settings, words):
