@@ -9,7 +9,6 @@ import pytest
 
 from tests.support.unprivileged import folder, own, unprivileged
 
-
 OIDC = {"SUPERPI_OIDC_ISSUER": "https://issuer.example", "SUPERPI_PUBLIC_URL": "https://team.example"}
 
 
