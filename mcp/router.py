@@ -21,13 +21,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
-from urllib.parse import parse_qs
 
 from auth import scopes
 from auth.caller import Caller
 from auth.challenges import Challenges
 from auth.ports import StoreAway
-from mcp import http
+from mcp import http, posted
 from mcp.accept import Form, accepted
 from mcp.announcing import Announcer
 from mcp.answering import AGAIN, Answering
@@ -36,16 +35,17 @@ from mcp.flight import Flight
 from mcp.http import Headers, Receive, Refused, Scope, Send
 from mcp.limits import HttpLimits
 from mcp.live import Sessions
-from mcp.offering import Offered, Offering
+from mcp.offering import Offering
 from mcp.pending import Credential, Pending
-from mcp.protocol import revisions, stateless, traces
-from mcp.protocol.arrival import Arrival, Mirror
+from mcp.posted import Posted
+from mcp.protocol import stateless, traces
+from mcp.protocol.arrival import Arrival
 from mcp.protocol.effects import Answered, CancelRequested, Effect, Listen, Opened, Value
 from mcp.protocol.engine import Step
 from mcp.protocol.errors import HttpRefusal, Reason, Refusal
 from mcp.protocol.methods import METHODS
 from mcp.protocol.state import State
-from mcp.protocol.wire import Batch, Malformed, Payload, Reply, Request, RequestId, Response, Single, parse
+from mcp.protocol.wire import Malformed, Payload, Reply, Request, Response, Single, parse
 from mcp.sessions import Session
 from mcp.settling import Settling
 from mcp.speaking import Line, Speaker
@@ -65,8 +65,6 @@ _RETRY: Final = (*AGAIN, (b"connection", b"close"))
 _BODY_BYTES: Final = "SUPERPI_HTTP__BODY_BYTES"
 #: What calls without a session are in flight under; nobody can name it.
 _STATELESS: Final = ""
-_MIRRORING: Final = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
-_PARAM: Final = b"mcp-param-"
 _ALLOW: Final = ((b"allow", b"POST, DELETE"),)
 #: Bodies above this are parsed in a thread, so that a large one does not hold up everybody else.
 _PARSE_INLINE_BYTES: Final = 256 * 1024
@@ -107,7 +105,7 @@ class Router:
             await http.send_refusal(send, refused)
 
     async def _delete(self, scope: Scope, send: Send) -> Refused | None:
-        if not _names_known_version(_versions(scope)):
+        if not posted.names_known_version(posted.versions(scope)):
             return Refused(HttpRefusal.VERSION_UNKNOWN)
         session = await self._session(scope)
         if isinstance(session, HttpRefusal):
@@ -126,13 +124,13 @@ class Router:
             return payload
         if (parent := traces.parent(payload)) is not None:
             scope[SPAN_KEY] = scope[SPAN_KEY].within(parent)
-        id = _request_id(payload)
-        if (closed := self.closed()) is not None and _has_request(payload):
+        id = posted.request_id(payload)
+        if (closed := self.closed()) is not None and posted.has_request(payload):
             return Refused(closed, id, _RETRY)
         if isinstance(payload, Single) and isinstance(payload.message, Malformed):
             await _refuse_body(send, Response(id, payload.message.refusal))
             return None
-        request = _Request(scope, receive, send, form, payload, id, self.offering.current)
+        request = Posted(scope, receive, send, form, payload, id, self.offering.current)
         try:
             return await self._take(request)
         except StoreAway as error:
@@ -140,17 +138,17 @@ class Router:
             _log.warning("the store is unavailable: %s", error, extra={"request_id": scope[REQUEST_ID_KEY]})
             return Refused(HttpRefusal.UNAVAILABLE, id, AGAIN)
 
-    async def _take(self, request: _Request) -> Refused | None:
+    async def _take(self, request: Posted) -> Refused | None:
         """By era: what a body claims first, then what its headers say."""
-        versions = _versions(request.scope)
+        versions = posted.versions(request.scope)
         if stateless.is_stateless(request.payload, versions, has_session=request.has_session):
             return await self._stateless(request)
-        if not _names_known_version(versions):
+        if not posted.names_known_version(versions):
             return Refused(HttpRefusal.VERSION_UNKNOWN, request.id)
-        if _is_initialize(request.payload):
+        if posted.is_initialize(request.payload):
             return await self._initialize(request)
         session = await self._session(request.scope)
-        if session is HttpRefusal.SESSION_MISSING and (fault := _array_fault(request.payload)) is not None:
+        if session is HttpRefusal.SESSION_MISSING and (fault := posted.array_fault(request.payload)) is not None:
             await _refuse_body(request.send, Response(None, fault))
             return None
         if isinstance(session, HttpRefusal):
@@ -168,12 +166,12 @@ class Router:
                     pass
         return await self._run(request, step, session)
 
-    async def _stateless(self, request: _Request) -> Refused | None:
+    async def _stateless(self, request: Posted) -> Refused | None:
         """Answer a request by nothing but itself and who sent it (MOD-4); a session that it names is not looked at."""
         state = _fresh(request)
         if isinstance(state, Refused):
             return state
-        arrival = Arrival(time.time(), _mirror(request.scope))
+        arrival = Arrival(time.time(), posted.mirror(request.scope))
         step = request.offered.engine.receive(request.payload, state, arrival, modern=True)
         if any(isinstance(effect, Listen) for effect in step.effects) and Form.EVENTS not in request.form:
             return Refused(HttpRefusal.EVENTS_NEEDED, request.id)
@@ -190,7 +188,7 @@ class Router:
             return body
         return parse(body) if len(body) <= _PARSE_INLINE_BYTES else await asyncio.to_thread(parse, body)
 
-    async def _initialize(self, request: _Request) -> Refused | None:
+    async def _initialize(self, request: Posted) -> Refused | None:
         state = _fresh(request)
         if isinstance(state, Refused):
             return state
@@ -212,7 +210,7 @@ class Router:
         caller: Caller = scope[CALLER_KEY]
         return await self.sessions.find(values[0], caller.principal) or HttpRefusal.SESSION_UNKNOWN
 
-    async def _run(self, request: _Request, step: Step, session: Session | None) -> Refused | None:
+    async def _run(self, request: Posted, step: Step, session: Session | None) -> Refused | None:
         answering = self._answering(request, session)
         ran = bool(step.effects)
         if ran:
@@ -243,7 +241,7 @@ class Router:
             case _:
                 return ()
 
-    def _started(self, request: _Request, step: Step, session: Session | None, *, can_stream: bool) -> Settling:
+    def _started(self, request: Posted, step: Step, session: Session | None, *, can_stream: bool) -> Settling:
         """The effects of a step under way, each with a way to speak to the client."""
         engine, name = request.offered.engine, _STATELESS if session is None else session.id
         settling = Settling(engine, step, self.flight, name)
@@ -269,7 +267,7 @@ class Router:
             return None
         return Credential(scope[CALLER_KEY], partial(self.again, http.header_values(scope, b"authorization")))
 
-    def _answering(self, request: _Request, session: Session | None) -> Answering:
+    def _answering(self, request: Posted, session: Session | None) -> Answering:
         opened = None
         if session is not None and self.announcer is not None:
             opened = partial(self.announcer.during, request.scope[CALLER_KEY], session.id)
@@ -289,27 +287,9 @@ class Router:
             _log.warning("a session's state could not be kept: %s", error)
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """One POST: what came, and the way to answer it. `id` is of the one request that it holds, if it does."""
-
-    scope: Scope
-    receive: Receive
-    send: Send
-    form: Form
-    payload: Payload
-    id: RequestId | None
-    offered: Offered
-
-    @property
-    def has_session(self) -> bool:
-        """Whether it names a session."""
-        return bool(http.header_values(self.scope, b"mcp-session-id"))
-
-
-def _fresh(request: _Request) -> State | Refused:
+def _fresh(request: Posted) -> State | Refused:
     """The state of a connection that begins with this request, unless it asks for a harness that there is not."""
-    harness, harnesses = _harness(request.scope), request.offered.performer.harnesses
+    harness, harnesses = posted.harness(request.scope), request.offered.performer.harnesses
     if harness is None:
         return Refused(HttpRefusal.HARNESS_NOT_ONE, request.id)
     if harness and harnesses.get(harness) is None:
@@ -330,7 +310,7 @@ def _connection(scope: Scope, state: State, session: Session | None) -> Connecti
     )
 
 
-def _tell(request: _Request, state: State, session: str | None) -> None:
+def _tell(request: Posted, state: State, session: str | None) -> None:
     """Say on the span what was asked for: methods that exist, never a caller's own words."""
     span: Span = request.scope[SPAN_KEY]
     payload = request.payload
@@ -342,68 +322,7 @@ def _tell(request: _Request, state: State, session: str | None) -> None:
         span.set(Attribute.MCP_REVISION, state.revision.value)
 
 
-def _mirror(scope: Scope) -> Mirror:
-    """The headers that repeat parts of a body, from one pass over all of them."""
-    found: dict[bytes, list[str]] = {}
-    params: dict[str, tuple[str, ...]] = {}
-    for key, raw in scope["headers"]:
-        if key in _MIRRORING:
-            found.setdefault(key, []).append(raw.decode("latin-1").strip(" \t"))
-        elif key.startswith(_PARAM):
-            name = key[len(_PARAM) :].decode("latin-1")
-            params[name] = (*params.get(name, ()), raw.decode("latin-1").strip(" \t"))
-    version, method, target = (tuple(found.get(key, ())) for key in _MIRRORING)
-    return Mirror(version, method, target, params)
-
-
-def _versions(scope: Scope) -> tuple[str, ...]:
-    return tuple(http.header_values(scope, b"mcp-protocol-version"))
-
-
-def _names_known_version(versions: tuple[str, ...]) -> bool:
-    """Whether `MCP-Protocol-Version` is absent, or names one version that is spoken (HL-15, HL-16)."""
-    return len(versions) <= 1 and all(map(revisions.by_name, versions))
-
-
-def _request_id(payload: Payload) -> RequestId | None:
-    """The id of the one request that a payload is, for refusals that answer it."""
-    match payload:
-        case Single(Request(id=id) | Malformed(id=id)):
-            return id
-        case _:
-            return None
-
-
-def _array_fault(payload: Payload) -> Refusal | None:
-    """What is wrong with an array that holds no message: no session would make it one."""
-    if not isinstance(payload, Batch):
-        return None
-    faults = [message.refusal for message in payload.messages if isinstance(message, Malformed)]
-    if len(faults) < len(payload.messages):
-        return None
-    return faults[0] if faults else Refusal(Reason.INVALID_REQUEST, "Invalid request: the batch is empty")
-
-
 async def _refuse_body(send: Send, response: Response) -> None:
     """Answer a body that is no message, whatever session it is for."""
     reply = Reply((response,))
     await http.send_json(send, reply.status, reply.encode())
-
-
-def _has_request(payload: Payload) -> bool:
-    messages = payload.messages if isinstance(payload, Batch) else (payload.message,)
-    return any(isinstance(message, Request) for message in messages)
-
-
-def _is_initialize(payload: Payload) -> bool:
-    return (
-        isinstance(payload, Single) and isinstance(payload.message, Request) and payload.message.method == "initialize"
-    )
-
-
-def _harness(scope: Scope) -> str | None:
-    """The harness that the query asks for, empty for none; None when it does not name exactly one."""
-    values = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True).get("harness")
-    if values is None:
-        return ""
-    return values[0] if len(values) == 1 and values[0] else None
