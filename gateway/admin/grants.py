@@ -6,29 +6,20 @@ from datetime import datetime
 from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Depends, Path, Query
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import BaseModel, Field
 
-from auth.caller import ANONYMOUS
 from gateway import granting, issuing
 from gateway.admin.access import Administrator, Wired
-from gateway.admin.models import Listing, Words
+from gateway.admin.models import AnyPrincipal, Listing
 from gateway.admin.refusals import AdminRefusal, Refused, declared
 from gateway.admin.requests import StrictRoute, no_body
 from mcp.protocol.errors import HttpRefusal
 
 
-def _principal(id: str) -> str:
-    if id != ANONYMOUS and "#" not in id and (why := issuing.principal_fault(id)) is not None:
-        raise ValueError(why)
-    return id
-
-
 class Grants(Listing):
     """Which grants are asked for."""
 
-    principal: Annotated[Words, AfterValidator(_principal)] | None = Field(
-        None, description="Only those of this principal; `anonymous` for no token."
-    )
+    principal: AnyPrincipal | None = Field(None, description="Only those of this principal; `anonymous` for no token.")
 
 
 class Grant(BaseModel):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from auth.caller import ANONYMOUS
+from gateway import issuing
 
 MOST_ITEMS: Final = 200
 
@@ -19,6 +22,24 @@ def _printable(text: str) -> str:
 Words = Annotated[str, Field(max_length=512), AfterValidator(_printable)]
 
 
+def _any_principal(id: str) -> str:
+    # Of an issuer's no more is known than that the subject follows it.
+    if id != ANONYMOUS and "#" not in id and (why := issuing.principal_fault(id)) is not None:
+        raise ValueError(why)
+    return id
+
+
+#: A principal to look for: `anonymous`, one of ours, or an issuer's.
+AnyPrincipal = Annotated[Words, AfterValidator(_any_principal)]
+
+
+def _digits(value: object) -> object:
+    """Digits alone: `1_0` and `+5` are Python's numbers, and no number of anybody else's."""
+    if isinstance(value, str) and not (value.isascii() and value.isdigit()):
+        raise ValueError("must be a whole number")
+    return value
+
+
 class Input(BaseModel):
     """What a client sends: a field that is not known is a fault."""
 
@@ -28,7 +49,9 @@ class Input(BaseModel):
 class Listing(Input):
     """How much of a list is asked for."""
 
-    limit: int = Field(50, ge=1, le=MOST_ITEMS, description="How many items the page has at most.")
+    limit: Annotated[int, BeforeValidator(_digits)] = Field(
+        50, ge=1, le=MOST_ITEMS, description="How many items the page has at most."
+    )
     after: Words | None = Field(None, description="Where the page before ended: its `after`.")
 
 

@@ -12,7 +12,7 @@ from auth.scopes import Scope
 from auth.tokens import MOST_NAME, Kind, TokenRecord, Valid, judge
 from gateway import issuing
 from gateway.admin.access import Administrator, Wired
-from gateway.admin.models import Input, Listing
+from gateway.admin.models import AnyPrincipal, Input, Listing
 from gateway.admin.refusals import OBSTACLES, AdminRefusal, Refused, declared
 from gateway.admin.requests import StrictRoute, no_body
 from gateway.bootstrap import Services
@@ -62,7 +62,7 @@ class NewToken(Input):
 class Tokens(Listing):
     """Which tokens are asked for."""
 
-    principal: _Principal | None = Field(None, description="Only those of this principal.")
+    principal: AnyPrincipal | None = Field(None, description="Only those of this principal.")
 
 
 class Token(BaseModel):

@@ -40,8 +40,8 @@ NONE: Final = Rounds({})
 def begin(request: Request, state: State, keys: tuple[bytes, ...], now: float) -> Rounds | Refusal:
     """What a request brings from earlier rounds; a refusal for a state that is not ours, or too old.
 
-    Answers may come without a state, before anybody asked: they are the client's own word either way, and whoever asks
-    for what nobody answered asks (MRTR-10). With a state, answers to anything but its questions are passed over.
+    Answers to anything but the questions of the state are passed over (MRTR-10). So are all that come without a state:
+    nothing says for which call they were given, or when.
     """
     token, responses = request.params.get("requestState"), request.params.get("inputResponses")
     if responses is None:
@@ -49,7 +49,7 @@ def begin(request: Request, state: State, keys: tuple[bytes, ...], now: float) -
     if not isinstance(responses, dict):
         return _invalid('"inputResponses" is an object')
     if token is None:
-        return _within_bounds(responses, ()) if responses else NONE
+        return NONE
     if not isinstance(token, str):
         return _invalid('"requestState" is a string')
     held = _verify(token, request, state, keys)

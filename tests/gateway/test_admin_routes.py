@@ -16,7 +16,18 @@ from gateway import issuing
 from gateway.app import create_app
 from gateway.bootstrap import build
 from gateway.issuing import Wanted
-from gateway.routes import ADMIN, MCP, OTHER, PROBES, ROUTES, TOKENS, is_admin, label
+from gateway.routes import (
+    ADMIN,
+    MCP,
+    OTHER,
+    PROBES,
+    RESOURCE_METADATA,
+    RESOURCE_METADATA_ROOT,
+    ROUTES,
+    TOKENS,
+    is_admin,
+    label,
+)
 from gateway.settings import load
 from mcp.protocol.errors import HttpRefusal
 from mcp.recording import Circumstances
@@ -32,7 +43,9 @@ async def services(tmp_path, monkeypatch):
     (tmp_path / "workspace").mkdir()
     monkeypatch.setenv("SUPERPI_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("SUPERPI_WORKSPACE", str(tmp_path / "workspace"))
-    built = await build(load(anonymous=Anonymous.ALWAYS))
+    # With an issuer, whom nobody asks here, all routes are there.
+    issuer = {"oidc_issuer": "http://127.0.0.1:9", "public_url": "http://localhost"}
+    built = await build(load(anonymous=Anonymous.ALWAYS, **issuer))
     await built.opening.once()
     yield built
     await built.close()
@@ -83,7 +96,7 @@ async def test_only_the_endpoint_and_the_probes_are_open_to_who_has_no_admin_sco
                     opened.add(template)
                 else:
                     assert answer.headers["content-type"] == "application/problem+json"
-    assert opened == {MCP, *PROBES}
+    assert opened == {MCP, *PROBES, RESOURCE_METADATA, RESOURCE_METADATA_ROOT}
 
 
 async def test_below_admin_the_scope_comes_before_everything_else(app, services, http):

@@ -80,7 +80,7 @@ def complaint(done):
 )
 def test_a_setting_that_cannot_be_used_is_named_with_what_to_do(place, settings, words):
     """Exit status 2, one line a fault; binding beyond loopback is refused without a token (case C01)."""
-    done = superpi(place, "serve", **settings)
+    done = superpi(place, "serve", **{"SUPERPI_PORT": "0"} | settings)
     assert done.returncode == 2
     said = complaint(done)
     assert [word for word in words if word not in said] == []
