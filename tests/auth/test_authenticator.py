@@ -11,6 +11,7 @@ from auth.authenticator import Anonymous, Unauthenticated, Unavailable
 from auth.caller import Transport
 from auth.challenges import Challenges
 from auth.changes import Change, Subject
+from auth.ports import StoreAway
 from auth.tokens import SECRET_BYTES, Kind, mint
 from tests.support.auth_stores import DAY, NOON, a_principal, a_token
 from tests.support.authentication import ALICE, ANONYMOUS, CHALLENGE, INVALID, SECOND, SECRETS, World, bearer
@@ -274,6 +275,16 @@ async def test_during_a_long_silence_the_store_is_asked_each_time_and_nothing_is
     assert (answers, world.tokens.asked) == ([ALICE] * 3 + [refused("unknown token")] * 2, 5)
     world.feed.silent = 0.0
     assert world.warm(bearer()) is None
+
+
+async def test_whom_a_header_lets_in_by_now_is_told_or_that_it_cannot_be_told(world):
+    """Nobody is no caller; a store that is away is neither."""
+    assert await world.authenticator.again([bearer()]) == ALICE
+    assert await world.authenticator.again([bearer("unknown")]) is None
+    assert await world.authenticator.again([]) is None
+    world.tokens.is_away = True
+    with pytest.raises(StoreAway):
+        await world.authenticator.again([bearer("other")])
 
 
 async def test_a_token_that_is_not_remembered_is_unavailable_and_not_refused_while_the_store_is_away(world):
