@@ -77,7 +77,8 @@ class Consent:
         if not exchange.can_ask(question):
             return No("this client cannot ask one")
         key = _key(tool, ask.subject, rule)
-        answer = _judged((await exchange.ask({key: question}))[key])
+        # A yes from before the question may have been given for another call, or long ago.
+        answer = _judged((await exchange.ask({key: question}, volunteered=False))[key])
         if answer != Yes(ALWAYS):
             return answer
         if (why := await self._obstacle(tool, ask.subject, rule, where)) is None:

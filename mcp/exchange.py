@@ -60,8 +60,11 @@ class Exchange(Protocol):
     def can_ask(self, question: Question) -> bool:
         """Whether the client can be asked this: it declared it, and there is a way to reach it."""
 
-    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Reply]:
-        """The answers, by key. Raises InputNeeded, AnswerUnfit, and NotDeclared where `can_ask` is False."""
+    async def ask(self, questions: Mapping[str, Question], *, volunteered: bool = True) -> Mapping[str, Reply]:
+        """The answers, by key. Raises InputNeeded, AnswerUnfit, and NotDeclared where `can_ask` is False.
+
+        `volunteered` is whether an answer counts that came before anybody asked.
+        """
 
 
 class Silent:
@@ -85,7 +88,12 @@ class Silent:
         del question
         return False
 
-    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Reply]:
+    async def ask(
+        self,
+        questions: Mapping[str, Question],
+        *,
+        volunteered: bool = True,  # noqa: ARG002 - nobody is asked, and nobody has answered
+    ) -> Mapping[str, Reply]:
         """Raises NotDeclared."""
         first = next(iter(questions.values()))
         raise NotDeclared(lacking(first, {}, MODES_SINCE) or {})

@@ -93,13 +93,13 @@ class Speaker:
         """Whether the client declared what the question needs, and can be reached."""
         return self._lacking(question) is None
 
-    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Reply]:
+    async def ask(self, questions: Mapping[str, Question], *, volunteered: bool = True) -> Mapping[str, Reply]:
         """The answers. A handshake client is asked one after the other, as a person would be."""
         for question in questions.values():
             if (required := self._lacking(question)) is not None:
                 raise NotDeclared(required)
         if self._state.revision in STATELESS:
-            return self._answers(questions)
+            return self._answers(questions, volunteered=volunteered)
         return {key: await self._asked(question) for key, question in questions.items()}
 
     def _may_report(self) -> bool:
@@ -120,10 +120,12 @@ class Speaker:
     def _can_wait(self) -> bool:
         return self._line.say is not None and self._line.pending is not None
 
-    def _answers(self, asked: Mapping[str, Question]) -> Mapping[str, Reply]:
+    def _answers(self, asked: Mapping[str, Question], *, volunteered: bool) -> Mapping[str, Reply]:
         """What earlier rounds brought; what is missing has to be asked first, what is unfit is an error (MRTR-10)."""
         effect = self._effect
-        brought = effect.answers if isinstance(effect, CallTool | ReadResource | GetPrompt) else {}
+        brought: dict[str, Any] = {}
+        if isinstance(effect, CallTool | ReadResource | GetPrompt):
+            brought = {**(effect.volunteered if volunteered else {}), **effect.answers}
         replies = {key: questions.read(asked[key], brought[key]) for key in asked if key in brought}
         for key, reply in replies.items():
             if isinstance(reply, Unanswered):

@@ -22,7 +22,8 @@ from mcp.protocol.wire import RequestId
 class CallTool:
     """Run a tool that exists, with arguments that its schema accepts. Outcome: `ToolResult`.
 
-    Here and below `answers` holds the client's results of earlier rounds, by the key of the question.
+    Here and below `answers` holds the client's results of earlier rounds, by the key of the question, and `volunteered`
+    those that it sent before anybody asked.
     """
 
     slot: int
@@ -30,6 +31,7 @@ class CallTool:
     name: str
     arguments: Mapping[str, Any]
     answers: Mapping[str, Any] = field(default_factory=dict)
+    volunteered: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class ReadResource:
     request_id: RequestId
     uri: str
     answers: Mapping[str, Any] = field(default_factory=dict)
+    volunteered: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,7 @@ class GetPrompt:
     name: str
     arguments: Mapping[str, str]
     answers: Mapping[str, Any] = field(default_factory=dict)
+    volunteered: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,7 +187,9 @@ def _tools_call(request: Request, context: Context, slot: int) -> Handled:
         # A fault in the arguments is the model's to mend, so it goes where the model sees it (TL-13).
         text = f"The arguments of {name} are not valid:\n" + "\n".join(f"- {fault}" for fault in verdict.faults)
         return Handled(encode.tool_result(ToolResult((Text(text),), is_error=True), context.revision))
-    return Handled(CallTool(slot, request.id, name, verdict.arguments, context.rounds.answers))
+    return Handled(
+        CallTool(slot, request.id, name, verdict.arguments, context.rounds.answers, context.rounds.volunteered)
+    )
 
 
 def _prompts_get(request: Request, context: Context, slot: int) -> Handled:
@@ -204,14 +206,14 @@ def _prompts_get(request: Request, context: Context, slot: int) -> Handled:
     missing = [argument.name for argument in spec.arguments if argument.required and argument.name not in arguments]
     if missing:
         return _invalid(f"the prompt {name} needs the argument {', '.join(missing)}")
-    return Handled(GetPrompt(slot, request.id, name, arguments, context.rounds.answers))
+    return Handled(GetPrompt(slot, request.id, name, arguments, context.rounds.answers, context.rounds.volunteered))
 
 
 def _resources_read(request: Request, context: Context, slot: int) -> Handled:
     uri = request.params.get("uri")
     if not isinstance(uri, str):
         return _invalid('resources/read needs a "uri" string')
-    return Handled(ReadResource(slot, request.id, uri, context.rounds.answers))
+    return Handled(ReadResource(slot, request.id, uri, context.rounds.answers, context.rounds.volunteered))
 
 
 #: `ref.type` -> (the kind of what is completed, the member that names it) (CP-3).

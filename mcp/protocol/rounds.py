@@ -11,7 +11,7 @@ import binascii
 import hashlib
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mcp.protocol import codec
@@ -28,10 +28,14 @@ _OF_THE_ROUND: Final = frozenset({"_meta", "requestState", "inputResponses"})
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """What earlier rounds of a request brought: the client's results by key, and what the last round asked."""
+    """What earlier rounds of a request brought: the client's results by key, and what the last round asked.
+
+    `volunteered` are results that came without a state: nothing says for which call they were given, or when.
+    """
 
     answers: Mapping[str, Any]
     asked: tuple[str, ...] = ()
+    volunteered: Mapping[str, Any] = field(default_factory=dict)
 
 
 NONE: Final = Rounds({})
@@ -40,8 +44,8 @@ NONE: Final = Rounds({})
 def begin(request: Request, state: State, keys: tuple[bytes, ...], now: float) -> Rounds | Refusal:
     """What a request brings from earlier rounds; a refusal for a state that is not ours, or too old.
 
-    Answers to anything but the questions of the state are passed over (MRTR-10). So are all that come without a state:
-    nothing says for which call they were given, or when.
+    Answers may come without a state, before anybody asked: what they are worth is for whoever asks to say. With a
+    state, answers to anything but its questions are passed over (MRTR-10).
     """
     token, responses = request.params.get("requestState"), request.params.get("inputResponses")
     if responses is None:
@@ -49,7 +53,7 @@ def begin(request: Request, state: State, keys: tuple[bytes, ...], now: float) -
     if not isinstance(responses, dict):
         return _invalid('"inputResponses" is an object')
     if token is None:
-        return NONE
+        return _within_bounds(Rounds({}, volunteered=responses)) if responses else NONE
     if not isinstance(token, str):
         return _invalid('"requestState" is a string')
     held = _verify(token, request, state, keys)
@@ -59,13 +63,13 @@ def begin(request: Request, state: State, keys: tuple[bytes, ...], now: float) -
         return _invalid("the requestState has expired; send the request without it")
     asked = tuple(held["asked"])
     answers = held["answers"] | {key: value for key, value in responses.items() if key in asked}
-    return _within_bounds(answers, asked)
+    return _within_bounds(Rounds(answers, asked))
 
 
-def _within_bounds(answers: Mapping[str, Any], asked: tuple[str, ...]) -> Rounds | Refusal:
-    if len(codec.encode(answers)) > MOST_BYTES:
+def _within_bounds(brought: Rounds) -> Rounds | Refusal:
+    if len(codec.encode([brought.answers, brought.volunteered])) > MOST_BYTES:
         return _invalid(f"the answers are longer than {MOST_BYTES} bytes together")
-    return Rounds(answers, asked)
+    return brought
 
 
 def state_token(

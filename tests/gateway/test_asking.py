@@ -243,6 +243,18 @@ def test_an_answer_holds_for_the_request_that_asked(server, http):
     assert not (server.workspace / "harmful").exists()
 
 
+@pytest.mark.requirement("MRTR-7")
+def test_a_yes_that_comes_without_its_state_is_asked_for_again(server, http):
+    """It may have been given for other content, or long ago: the key alone says neither."""
+    client = Asked(http, server.url, says(ONCE))
+    asked = client.once(tool("write", path="other/kept.txt", content="harmless"))["result"]
+    answers = {key: says(ONCE)(question)["result"] for key, question in asked["inputRequests"].items()}
+    other = tool("write", path="other/kept.txt", content="harmful")
+    other["params"] |= {"inputResponses": answers}
+    assert client.once(other)["result"]["resultType"] == "input_required"
+    assert not (server.workspace / "other/kept.txt").exists()
+
+
 @pytest.mark.requirement("EL-2", "EL-3", "EL-4", "LG-4")
 def test_a_person_is_asked_for_a_choice_and_for_nothing_else(run, era):
     """Nothing that could be a secret is asked for, and what is said to the log holds nothing of the call."""

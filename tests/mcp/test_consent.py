@@ -40,7 +40,7 @@ class Person(Silent):
     def can_ask(self, question):
         return True
 
-    async def ask(self, questions):
+    async def ask(self, questions, *, volunteered):
         self.questions += questions.items()
         return dict.fromkeys(questions, self.reply)
 

@@ -28,10 +28,11 @@ ALICE = State("local:alice")
 
 
 def asks(effect):
-    """A tool that wants one thing after another, and says what it got."""
-    missing = next((key for key in ("name", "roots") if key not in effect.answers), None)
+    """A tool that wants one thing after another, whenever it was sent, and says what it got."""
+    brought = {**effect.volunteered, **effect.answers}
+    missing = next((key for key in ("name", "roots") if key not in brought), None)
     if missing is None:
-        return ToolResult((Text(repr(dict(effect.answers))),))
+        return ToolResult((Text(repr(brought)),))
     return InputRequired({missing: ASKED[missing]}, until=100.0)
 
 
@@ -96,6 +97,14 @@ def test_an_answer_may_come_before_the_question():
     early = CALL | {"inputResponses": {"name": YES, "roots": {"roots": []}, "other": 1}}
     result = answer(request("tools/call", early), act=asks)[0]["result"]
     assert result["resultType"] == "complete"
+
+
+def test_an_answer_from_before_the_question_is_told_apart():
+    """Nothing says for which call it was given: who must not take it for an answer to this one sees that."""
+    early = CALL | {"inputResponses": {"name": YES}}
+    seen = []
+    answer(request("tools/call", early), act=lambda effect: (seen.append(effect), ToolResult(()))[1])
+    assert [(effect.answers, effect.volunteered) for effect in seen] == [({}, {"name": YES})]
 
 
 def test_the_same_request_written_otherwise_is_the_same():
