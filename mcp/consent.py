@@ -6,13 +6,14 @@ mistake, not a server from its clients. Whatever is no clear yes is a no.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final, assert_never
+from typing import Final, TypeVar, assert_never
 
 from auth.caller import Caller, Transport
 from auth.permissions import Ask
@@ -23,6 +24,8 @@ from mcp.grants import Grant, GrantStore, OfHarness, OfSession, Reach, allowing,
 from mcp.protocol.questions import Elicit, Elicited, Reply, Roots, Sampled, Unanswered
 from mcp.protocol.state import LogLevel
 
+T = TypeVar("T")
+
 _log: Final = logging.getLogger("superpi.consent")
 
 ONCE, ALWAYS, NO = "allow once", "allow from now on", "do not allow"
@@ -30,6 +33,8 @@ ONCE, ALWAYS, NO = "allow once", "allow from now on", "do not allow"
 BEFORE: Final = "allowed from now on before"
 #: How long a yes "from now on" holds where there is no session that ends it.
 LASTING: Final = timedelta(hours=8)
+#: Seconds that the store has for what a question needs of it.
+_PROMPT: Final = 1.0
 #: Questions that one call may lead to.
 MOST_QUESTIONS: Final = 8
 
@@ -90,7 +95,9 @@ class Consent:
         if where.caller.transport is Transport.STDIO:
             return (tool, subject, rule) in self._own
         try:
-            grants = await self.grants.covering(where.caller.principal, where.session, where.harness, self.now())
+            grants = await _promptly(
+                self.grants.covering(where.caller.principal, where.session, where.harness, self.now())
+            )
         except StoreAway as error:
             _log.warning("what was allowed from now on cannot be read, so the person is asked: %s", error)
             return False
@@ -107,11 +114,20 @@ class Consent:
         reach: Reach = OfHarness(where.harness, now + LASTING) if where.session is None else OfSession(where.session)
         grant = Grant(secrets.token_urlsafe(12), caller.principal, reach, tool, subject, rule, now, caller.token)
         try:
-            kept = await self.grants.add(grant)
+            kept = await _promptly(self.grants.add(grant))
         except StoreAway as error:
             _log.warning("a yes from now on cannot be kept, so it is one for this call: %s", error)
             return "the server's database is away, so nothing can be allowed from now on"
         return None if kept is not None else "the session or the token has ended"
+
+
+async def _promptly(work: Awaitable[T]) -> T:
+    """What the store says, as long as it says it soon: it counts as away before a person has to wait for it."""
+    try:
+        async with asyncio.timeout(_PROMPT):
+            return await work
+    except TimeoutError:
+        raise StoreAway(f"it did not answer within {_PROMPT:g} s") from None
 
 
 def _judged(reply: Reply) -> Yes | No:

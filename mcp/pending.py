@@ -30,6 +30,8 @@ MOST_OPEN: Final = 16
 PATIENCE: Final = timedelta(minutes=5)
 #: How much longer than a question waits its row may stay, as clocks differ; older ones are left by dead processes.
 MARGIN: Final = timedelta(minutes=1)
+#: Seconds that a question waits for its row. Until that is there, its answer has to come to this process.
+_PROMPT: Final = 1.0
 _ID_BYTES: Final = 16
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
 
@@ -180,7 +182,7 @@ class Pending:
         # Whose rows are in the store, and whose are on their way out.
         self._kept: set[str] = set()
         self._closing: set[str] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     async def open(self, session: str, principal: str, credential: Credential | None = None) -> Question | Fault:
         """Begin to wait, before the question is sent; a Fault when the session has too many open.
@@ -195,10 +197,7 @@ class Pending:
             self._expire_with(question, credential.caller)
         kept = False
         try:
-            kept = await self._keep(question)
-        except StoreAway as error:
-            _log.warning("a question can be answered in this process alone: %s", error)
-            kept = True
+            kept = await self._may_ask(question)
         finally:
             if not kept:
                 question.close()
@@ -295,6 +294,17 @@ class Pending:
         while self._tasks:
             await asyncio.wait(tuple(self._tasks))
 
+    async def _may_ask(self, question: Question) -> bool:
+        """Keep the question before it is asked, unless that takes long: then the person does not wait for it too."""
+        keeping = asyncio.get_running_loop().create_task(self._keep(question))
+        self._tasks.add(keeping)
+        keeping.add_done_callback(self._tasks.discard)
+        done, _ = await asyncio.wait((keeping,), timeout=_PROMPT)
+        if done and keeping.exception() is None:
+            return keeping.result()
+        keeping.add_done_callback(_noted)
+        return True
+
     async def _keep(self, question: Question) -> bool:
         """Keep the row of a question, if it is not kept yet; False when the store says no. Raises StoreAway."""
         if self._store is None:
@@ -338,3 +348,12 @@ class Pending:
 
     def _too_many(self) -> Fault:
         return Fault(f"This session has {self._most} questions open already: answer or dismiss those first.")
+
+
+def _noted(keeping: asyncio.Task[bool]) -> None:
+    """What became of a row that nobody waited for. Raises what is no outage."""
+    if keeping.cancelled() or (error := keeping.exception()) is None:
+        return
+    if not isinstance(error, StoreAway):
+        raise error
+    _log.warning("a question can be answered in this process alone: %s", error)

@@ -1,5 +1,6 @@
 """What a person's answer is worth: now, the next time, under other rules, and while the store is away."""
 
+import asyncio
 import logging
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -56,9 +57,11 @@ class Leaving:
     """A store that can go away."""
 
     def __init__(self, store):
-        self._store, self.away = store, False
+        self._store, self.away, self.silent = store, False, False
 
     def __getattr__(self, name):
+        if self.silent:
+            return lambda *_arguments: asyncio.Event().wait()
         if self.away:
             raise StoreAway("the database is away")
         return getattr(self._store, name)
@@ -234,6 +237,12 @@ async def test_while_the_store_is_away_no_yes_is_assumed_and_the_person_is_asked
     assert [(record.levelno, record.getMessage()) for record in caplog.records] == [(logging.WARNING, words)] * 2
     grants.away = False
     assert not await asked_again(consent)
+
+
+async def test_a_store_that_says_nothing_counts_as_away_before_the_person_has_to_wait(consent, grants):
+    """No yes is assumed, and none is kept."""
+    grants.silent = True
+    assert await consent.given("bash", ASK, STATELESS, says(ALWAYS)) == Yes(ONCE)
 
 
 async def test_a_yes_from_now_on_that_cannot_be_kept_is_one_for_this_call(consent, grants, caplog):

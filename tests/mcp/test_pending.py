@@ -27,6 +27,7 @@ class Elsewhere(MemoryQuestions):
         super().__init__(sessions)
         self.asked_of = []
         self.away = False
+        self.silent = None
 
     def note(self, method):
         self.asked_of.append(method)
@@ -35,6 +36,8 @@ class Elsewhere(MemoryQuestions):
 
     async def ask(self, asked, **bounds):
         self.note("ask")
+        if self.silent is not None:
+            await self.silent.wait()
         return await super().ask(asked, **bounds)
 
     async def answer(self, session, principal, id, body):
@@ -244,6 +247,17 @@ async def test_once_the_store_is_back_what_was_asked_meanwhile_is_answered_elsew
     await here.flush()
     assert [await there.answer("s", ALICE, id, YES) for id in (question.id, closed.id)] == [True, False]
     assert await question.wait(0) == YES
+
+
+async def test_a_person_does_not_wait_for_a_store_that_says_nothing(two, store):
+    """The question is asked meanwhile, and anybody may take its answer once its row is there."""
+    first, second = two
+    store.silent = asyncio.Event()
+    question = await first.open("s", ALICE)
+    store.silent.set()
+    await first.flush()
+    assert await second.answer("s", ALICE, question.id, YES)
+    assert await question.wait(0.0) == YES
 
 
 async def test_while_the_store_is_away_the_bound_is_that_of_the_process(two, store):
