@@ -44,14 +44,16 @@ class Threads:
     def _work(self) -> None:
         while True:
             work, future = self._jobs.get()
-            if not future.cancelled():
-                # The loop may be closed by now.
-                with suppress(RuntimeError):
-                    future.get_loop().call_soon_threadsafe(_settle, future, *_done(work))
-            # What is held would live until the next job.
-            del work, future
+            outcome = None if future.cancelled() else _done(work)
+            # Before it is told: whoever hears of it may come with the next job at once, and no thread is short for it.
             with self._lock:
                 self._unfinished -= 1
+            if outcome is not None:
+                # The loop may be closed by now.
+                with suppress(RuntimeError):
+                    future.get_loop().call_soon_threadsafe(_settle, future, *outcome)
+            # What is held would live until the next job.
+            del work, future, outcome
 
 
 def _done(work: Callable[[], T]) -> tuple[T | None, BaseException | None]:
