@@ -23,7 +23,7 @@ class Unreachable(Silent):
     def can_ask(self, question):
         return True
 
-    async def ask(self, questions):
+    async def ask(self, questions, *, volunteered):
         raise StoreAway("away")
 
 
