@@ -28,6 +28,8 @@ class Subject(enum.StrEnum):
     QUESTION = "question"
     #: What a session subscribes to; the id is the session's.
     SUBSCRIPTION = "subscription"
+    #: A call was withdrawn; the id names the session and the request, as whoever runs calls writes it.
+    CALL = "call"
 
 
 @dataclass(frozen=True, slots=True)

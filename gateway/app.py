@@ -38,17 +38,7 @@ def create_app(services: Services) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     settings = services.settings
-    router = Router(
-        services.offering,
-        services.lifecycle.sessions,
-        services.lifecycle.flight,
-        services.lifecycle.pending,
-        settings.http,
-        services.lifecycle.refusal,
-        services.announcer,
-        None if services.oidc is None else services.oidc.challenges,
-        services.lifecycle.authenticator.again,
-    )
+    router = _router(services)
     # Declared like every route; the shortcut is how requests come to it.
     app.router.routes.insert(0, Route("/mcp", endpoint=router, include_in_schema=False))
     app.include_router(health_routes(services))
@@ -78,6 +68,23 @@ class _Shortcut:
         if scope["type"] == "http" and scope["path"] == MCP:
             return self.endpoint(scope, receive, send)
         return self.app(scope, receive, send)
+
+
+def _router(services: Services) -> Router:
+    lifecycle = services.lifecycle
+    return Router(
+        services.offering,
+        lifecycle.sessions,
+        lifecycle.flight,
+        lifecycle.pending,
+        services.settings.http,
+        lifecycle.refusal,
+        services.announcer,
+        None if services.oidc is None else services.oidc.challenges,
+        lifecycle.authenticator.again,
+        # Only a database server is shared by several processes.
+        lifecycle.changes.announce if services.database.is_server else None,
+    )
 
 
 def _closing(services: Services) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:

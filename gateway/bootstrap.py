@@ -214,6 +214,7 @@ def _lifecycle(
         idle=timedelta(seconds=settings.session_idle_seconds),
         most=settings.sessions_per_principal,
     )
+    flight.on_landed = sessions.landed
     lifecycle = Lifecycle(
         sessions,
         flight,

@@ -103,7 +103,7 @@ class Lifecycle:
 
     async def start(self) -> None:
         """Begin to hear, to write behind and to tidy."""
-        for hear in (self.sessions.hear, self.pending.hear, self.subscriptions.hear, self.hub.hear):
+        for hear in (self.sessions.hear, self.flight.hear, self.pending.hear, self.subscriptions.hear, self.hub.hear):
             self.changes.listen(hear)
         await self.changes.start()
         loop = asyncio.get_running_loop()
@@ -119,7 +119,7 @@ class Lifecycle:
 
     async def _keep_tidy(self) -> None:
         while True:
-            await asyncio.sleep(_TIDY_SECONDS)
+            await asyncio.sleep(min(_TIDY_SECONDS, self.sessions.tidy_every.total_seconds()))
             try:
                 await self.sessions.tidy()
                 await self.authenticator.tidy()

@@ -7,19 +7,34 @@ A task is found by its connection and request id, and two calls may share an id:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar
 
-from mcp.protocol.wire import RequestId
+from auth.changes import Change, Subject
+from mcp.protocol import codec
+from mcp.protocol.wire import RequestId, is_request_id
 
 T = TypeVar("T")
 
+#: Characters of a withdrawal that other processes are told of; an id that needs more is nobody's.
+_LONGEST: Final = 512
+
+
+def withdrawal(connection: str, id: RequestId) -> Change | None:
+    """What tells other processes that a call of that connection was withdrawn; None for an id that is too long."""
+    key = codec.encode([connection, id]).decode()
+    return Change(Subject.CALL, key) if len(key) <= _LONGEST else None
+
 
 class Flight:
-    """The running calls of one process. For use on one event loop."""
+    """The running calls of one process. For use on one event loop.
 
-    def __init__(self) -> None:
+    `on_landed` hears of a connection whose last running call has ended.
+    """
+
+    def __init__(self, on_landed: Callable[[str], None] = lambda _connection: None) -> None:
         self._calls: dict[str, dict[asyncio.Task[Any], RequestId]] = {}
+        self.on_landed = on_landed
 
     def start(self, connection: str, id: RequestId, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run `work` as a call of that connection."""
@@ -34,6 +49,18 @@ class Flight:
         if len(found) != 1:
             return False
         return found[0].cancel()
+
+    def hear(self, change: Change | None) -> None:
+        """Cancel what was withdrawn, and what runs for a session that ended, through another process too."""
+        match change:
+            case Change(Subject.SESSION, id):
+                self.cancel_all(id)
+            case Change(Subject.CALL, key):
+                match codec.decode(key.encode()):
+                    case [str(connection), id] if is_request_id(id):
+                        self.cancel(connection, id)
+            case _:
+                return
 
     def cancel_all(self, connection: str | None = None) -> None:
         """Cancel every call of a connection; of all connections without one."""
@@ -62,3 +89,4 @@ class Flight:
         del calls[task]
         if not calls:
             del self._calls[connection]
+            self.on_landed(connection)

@@ -56,6 +56,9 @@ class Sessions:
         self._now = now
         self._idle = idle
         self._touch_after = min(TOUCH_AFTER, idle / 2)
+        #: How often `tidy` is to be called, so that other processes learn in time of a session that is in use.
+        self.tidy_every = self._touch_after
+        self._lag = 2 * self._touch_after
         self._most = most
         self._busy = busy
         self._most_warm = warm
@@ -68,6 +71,7 @@ class Sessions:
         now = self._now()
         session = Session(secrets.token_urlsafe(_ID_BYTES), state, now, now)
         # The store ends the idlest beyond the cap, so it has to know which ones are in use.
+        self._note_busy(now)
         await self._touch(self._used_since_stored(state.principal))
         for ended in await self._store.open(session, most=self._most):
             self._forget(ended)
@@ -78,11 +82,14 @@ class Sessions:
         """The principal's session with that id, if it still lives. Finding it counts as using it."""
         if len(id) > _LONGEST_ID:
             return None
-        warm = self._warm.get(id) or await self._load(id)
+        known = self._warm.get(id)
+        warm = known or await self._load(id)
         if warm is None or warm.session.principal != principal:
             return None
         now = self._now()
-        if warm.seen + self._idle < now and not self._busy(id):
+        # What the store knows of its last use may be older than the last use by another process.
+        lag = timedelta(0) if known else self._lag
+        if warm.seen + self._idle + lag < now and not self._busy(id):
             await self._end(id)
             return None
         warm.seen = now
@@ -93,10 +100,17 @@ class Sessions:
         """Store the state that a call ended with, if it changed it; the last call to finish wins."""
         if state == session.state:
             return
+        await self._store.save(session.id, state)
+        # Not before: a state that was not stored must not be taken for one that need not be.
         warm = self._warm.get(session.id)
         if warm is not None:
             warm.session = replace(warm.session, state=state)
-        await self._store.save(session.id, state)
+
+    def landed(self, id: str) -> None:
+        """The last running call of a session has ended: it was in use until now."""
+        warm = self._warm.get(id)
+        if warm is not None:
+            warm.seen = self._now()
 
     async def end(self, session: Session) -> None:
         """End a session, as its principal asked. Where this raises StoreAway the session goes on as before."""
@@ -116,11 +130,9 @@ class Sessions:
         return len(self._warm)
 
     async def tidy(self) -> None:
-        """Write what use moved forward, forget what fell idle, and end what expired. Called about once a minute."""
+        """Write what use moved forward, forget what fell idle, and end what expired. Called every `tidy_every`."""
         now = self._now()
-        for id, warm in self._warm.items():
-            if self._busy(id):
-                warm.seen = now
+        self._note_busy(now)
         due = now - self._idle
         await self._touch(
             {id: warm for id, warm in self._warm.items() if self._is_stale(warm) or warm.stored <= due < warm.seen}
@@ -132,6 +144,12 @@ class Sessions:
     async def flush(self) -> None:
         """Write every use that the store does not know yet. Called on the way out."""
         await self._touch(self._used_since_stored())
+
+    def _note_busy(self, now: datetime) -> None:
+        """A call that runs is use."""
+        for id, warm in self._warm.items():
+            if self._busy(id):
+                warm.seen = now
 
     def _used_since_stored(self, principal: str | None = None) -> dict[str, _Warm]:
         return {

@@ -25,13 +25,14 @@ from typing import Any, Final
 from auth import scopes
 from auth.caller import Caller
 from auth.challenges import Challenges
+from auth.changes import Change
 from auth.ports import StoreAway
 from mcp import http, posted
 from mcp.accept import Form, accepted
 from mcp.announcing import Announcer
 from mcp.answering import AGAIN, Answering
 from mcp.calls import Connection
-from mcp.flight import Flight
+from mcp.flight import Flight, withdrawal
 from mcp.http import Headers, Receive, Refused, Scope, Send
 from mcp.limits import HttpLimits
 from mcp.live import Sessions
@@ -45,7 +46,7 @@ from mcp.protocol.engine import Step
 from mcp.protocol.errors import HttpRefusal, Reason, Refusal
 from mcp.protocol.methods import METHODS
 from mcp.protocol.state import State
-from mcp.protocol.wire import Malformed, Payload, Reply, Request, Response, Single, parse
+from mcp.protocol.wire import Malformed, Payload, Reply, Request, RequestId, Response, Single, parse
 from mcp.sessions import Session
 from mcp.settling import Settling
 from mcp.speaking import Line, Speaker
@@ -74,7 +75,8 @@ _PARSE_INLINE_BYTES: Final = 256 * 1024
 class Router:
     """The `/mcp` endpoint as an ASGI application.
 
-    `again` gives whom the values of Authorization let in by now, None when nobody; it may raise StoreAway.
+    `again` gives whom the values of Authorization let in by now, None when nobody; `announce` tells other processes
+    of a change, where there may be any. Both may raise StoreAway.
     """
 
     offering: Offering
@@ -86,6 +88,7 @@ class Router:
     announcer: Announcer | None = None
     challenges: Challenges | None = None
     again: Callable[[Sequence[str]], Awaitable[Caller | None]] | None = None
+    announce: Callable[[Change], Awaitable[None]] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -158,13 +161,24 @@ class Router:
         for fact in step.facts:
             match fact:
                 case CancelRequested(request_id):
-                    self.flight.cancel(session.id, request_id)
+                    await self._withdraw(session, request_id)
                 case Answered(id, body):
                     await self.pending.answer(session.id, session.principal, id, body)
                 case Opened():
                     # Within a session that is open already; its state is replaced like any other.
                     pass
         return await self._run(request, step, session)
+
+    async def _withdraw(self, session: Session, id: RequestId) -> None:
+        """Cancel a call, which may run in another process. What cannot be told is lost, as a late word would be."""
+        if self.flight.cancel(session.id, id) or self.announce is None:
+            return
+        if (change := withdrawal(session.id, id)) is None:
+            return
+        try:
+            await self.announce(change)
+        except StoreAway as error:
+            _log.warning("other servers were not told that a call was withdrawn: %s", error)
 
     async def _stateless(self, request: Posted) -> Refused | None:
         """Answer a request by nothing but itself and who sent it (MOD-4); a session that it names is not looked at."""

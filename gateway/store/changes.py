@@ -82,6 +82,10 @@ class StoreChanges:
         self._reader: Database | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
+    async def announce(self, change: Change) -> None:
+        """Tell every process of a change that is nothing but news. Raises StoreUnavailable."""
+        await self._database.write(lambda connection: record(connection, change))
+
     def silent_seconds(self) -> float:
         """Since the begin of the last reading that succeeded; 0 when that is no longer ago than it should be."""
         silent = time.monotonic() - self._in_touch

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from mcp.flight import Flight
+from auth.changes import Change, Subject
+from mcp.flight import Flight, withdrawal
 
 
 async def forever():
@@ -54,3 +55,52 @@ async def test_a_finished_call_leaves_nothing_behind():
     assert await flight.start("a", 1, asyncio.sleep(0, "done")) == "done"
     await asyncio.sleep(0)
     assert (len(flight), flight.busy("a"), flight.cancel("a", 1)) == (0, False, False)
+
+
+@pytest.mark.requirement("CAN-1", "CAN-3")
+async def test_a_call_that_was_withdrawn_at_another_process_is_cancelled():
+    """The word names the session and the id as the client wrote it; 1 is not "1"."""
+    flight = Flight()
+    wanted = flight.start("a", "1é", forever())
+    others = [flight.start("a", 1, forever()), flight.start("a", "1", forever()), flight.start("b", "1é", forever())]
+    flight.hear(withdrawal("a", "1é"))
+    flight.hear(withdrawal("nobody", 1))
+    flight.hear(None)
+    await asyncio.wait([wanted], timeout=1)
+    assert (wanted.cancelled(), [task.done() for task in others]) == (True, [False] * 3)
+    flight.cancel_all()
+    assert await flight.landed(1)
+
+
+@pytest.mark.requirement("SES-4")
+async def test_what_runs_for_a_session_that_another_process_ended_is_cancelled():
+    """Of that session alone."""
+    flight = Flight()
+    theirs, other = flight.start("a", 1, forever()), flight.start("b", 1, forever())
+    flight.hear(Change(Subject.SESSION, "a"))
+    flight.hear(Change(Subject.TOKEN, "b"))
+    await asyncio.wait([theirs], timeout=1)
+    assert (theirs.cancelled(), other.done()) == (True, False)
+    flight.cancel_all()
+    assert await flight.landed(1)
+
+
+def test_other_processes_are_told_of_no_id_that_is_too_long():
+    """A client could have a megabyte written to the database with each word."""
+    assert withdrawal("a", "x" * 400) is not None
+    assert withdrawal("a", "x" * 600) is None
+
+
+async def test_the_end_of_the_last_call_of_a_connection_is_told():
+    """Not that of an earlier one: the session was in use all the while."""
+    told = []
+    flight = Flight(told.append)
+    gate = asyncio.Event()
+    long, short = flight.start("a", 1, gate.wait()), flight.start("a", 2, asyncio.sleep(0))
+    await short
+    await asyncio.sleep(0)
+    assert told == []
+    gate.set()
+    await long
+    await asyncio.sleep(0)
+    assert told == ["a"]

@@ -136,6 +136,36 @@ async def test_a_running_call_counts_as_use(store, clock):
     assert await sessions.find(session.id, "local:alice") is None
 
 
+async def test_a_session_was_in_use_until_its_last_call_ended(store, clock):
+    """Case C04: a call of two hours, which nobody tidied after, and then half an hour of quiet."""
+    running = set()
+    sessions = another_process(store, clock, busy=running.__contains__)
+    session = await sessions.open(ALICE)
+    running.add(session.id)
+    clock.pass_by(hours=2)
+    running.clear()
+    sessions.landed(session.id)
+    sessions.landed("nobody's")
+    clock.pass_by(minutes=30)
+    assert await sessions.find(session.id, "local:alice")
+
+
+@pytest.mark.parametrize("idle", [timedelta(seconds=2), timedelta(minutes=1), IDLE], ids=str)
+async def test_a_call_that_runs_in_one_process_keeps_its_session_in_another(store, clock, idle):
+    """Case C04: the one tells the store as often as it is to be tidied; the other has the store's word alone."""
+    running = set()
+    here = another_process(store, clock, idle=idle, busy=running.__contains__)
+    session = await here.open(ALICE)
+    running.add(session.id)
+    for step in range(12):
+        there = another_process(store, clock, idle=idle)
+        await there.tidy()
+        clock.pass_by(seconds=here.tidy_every.total_seconds())
+        assert await there.find(session.id, "local:alice"), step
+        await here.tidy()
+    assert await here.find(session.id, "local:alice")
+
+
 async def test_use_is_written_about_once_a_minute_and_on_the_way_out(sessions, store, clock):
     """So that another process judges idleness rightly."""
     session = await sessions.open(ALICE)
@@ -233,6 +263,35 @@ async def test_a_session_in_use_is_not_the_idlest(store, clock):
     await sessions.open(ALICE)
     assert await sessions.find(busy.id, "local:alice")
     assert await sessions.find(idle.id, "local:alice") is None
+
+
+async def test_a_session_with_a_call_that_runs_is_not_the_idlest(store, clock):
+    """Case C04: its last request came before all others."""
+    running = set()
+    sessions = another_process(store, clock, most=2, busy=running.__contains__)
+    busy, idle = [await sessions.open(ALICE) for _ in range(2) if clock.pass_by(seconds=1) is None]
+    running.add(busy.id)
+    clock.pass_by(seconds=1)
+    await sessions.open(ALICE)
+    assert await sessions.find(busy.id, "local:alice")
+    assert await sessions.find(idle.id, "local:alice") is None
+
+
+async def test_a_state_that_could_not_be_stored_is_stored_when_it_comes_again(sessions, store, clock, monkeypatch):
+    """It must not count as kept because the memory of one process has it."""
+    session = await sessions.open(ALICE)
+    changed = replace(session.state, initialized=True)
+
+    async def away(_id, _state):
+        raise StoreAway("away")
+
+    with monkeypatch.context() as outage:
+        outage.setattr(store, "save", away)
+        with pytest.raises(StoreAway):
+            await sessions.save(session, changed)
+    again = await sessions.find(session.id, "local:alice")
+    await sessions.save(again, changed)
+    assert (await another_process(store, clock).find(session.id, "local:alice")).state == changed
 
 
 async def test_a_session_in_use_is_not_swept_however_short_its_life(store, clock):
