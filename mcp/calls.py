@@ -80,6 +80,10 @@ class Connection:
     address: str | None = None
     trace_id: str | None = None
 
+    def circumstances(self) -> Circumstances:
+        """What surrounds its calls, for the record."""
+        return Circumstances(self.caller.principal, self.caller.token, self.request_id, self.address, self.trace_id)
+
 
 def _removed(id: str) -> Harness:
     """What stands for a harness that a stored session names and the team has removed: it may do nothing.
@@ -244,9 +248,7 @@ class Performer:
         """Decide, run and record one call."""
         policy = self.policy(connection)
         caller = connection.caller
-        around = Circumstances(
-            caller.principal, caller.token, connection.request_id, connection.address, connection.trace_id
-        )
+        around = connection.circumstances()
         # Only the HTTP side waits for room in the trail before such a call.
         changes = caller.transport is Transport.HTTP and self._changes(effect)
         began = time.monotonic()

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 
 from auth.permissions import Deny
 from mcp.protocol.content import Audio, Image, Text, ToolResult
-from mcp.protocol.effects import CallTool
+from mcp.protocol.effects import CallRejected, CallTool
 from telemetry.audit import AuditRecord, AuditTrail, Decision, digest
-from telemetry.metrics import Metrics
+from telemetry.metrics import OTHER, Metrics
 
 ACTION = "tools/call"
+#: The action of a request that was refused before anybody looked what it holds; its object is the method and the path.
+ENDPOINT_ACTION = "mcp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +60,34 @@ class Recorder:
         decision = Decision.FAILED if failed else Decision.ALLOWED
         self._tell(effect, around, decision, reason, seconds, size, changes)
 
+    def rejected(self, call: CallRejected, around: Circumstances) -> None:
+        """The call came to no tool. The name is the caller's own where no tool has it, so no metric bears it."""
+        self.metrics.tool_call(call.name if call.known else OTHER, "invalid", 0.0)
+        decision, reason = (
+            (Decision.FAILED, "the arguments are not valid") if call.known else (Decision.REFUSED, "no such tool")
+        )
+        self._tell(call, around, decision, reason, 0.0, None, changes=False)
+
+    def shut_out(self, request: str, around: Circumstances, reason: str) -> None:
+        """The request (its method and path) came from a caller who may not use the endpoint."""
+        self.trail.record(
+            AuditRecord(
+                around.request_id,
+                around.principal,
+                ENDPOINT_ACTION,
+                request,
+                Decision.REFUSED.value,
+                reason,
+                around.trace_id,
+                around.token,
+                around.address,
+            ),
+            changes=False,
+        )
+
     def _tell(
         self,
-        effect: CallTool,
+        effect: CallTool | CallRejected,
         around: Circumstances,
         decision: Decision,
         reason: str | None,

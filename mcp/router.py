@@ -41,7 +41,7 @@ from mcp.pending import Credential, Pending
 from mcp.posted import Posted
 from mcp.protocol import stateless, traces
 from mcp.protocol.arrival import Arrival
-from mcp.protocol.effects import Answered, CancelRequested, Effect, Listen, Opened, Value
+from mcp.protocol.effects import Answered, CallRejected, CancelRequested, Effect, Listen, Opened, Value
 from mcp.protocol.engine import Step
 from mcp.protocol.errors import HttpRefusal, Reason, Refusal
 from mcp.protocol.methods import METHODS
@@ -94,8 +94,7 @@ class Router:
         """Answer one request."""
         caller: Caller = scope[CALLER_KEY]
         if caller.token is not None and scopes.mode(caller.scopes) is None:
-            headers = self._challenge(scopes.Scope.READ) if caller.issued else ()
-            await http.send_refusal(send, Refused(HttpRefusal.SCOPE_MISSING, headers=headers))
+            await self._shut_out(scope, send)
             return
         match scope["method"]:
             case "POST":
@@ -106,6 +105,14 @@ class Router:
                 refused = Refused(HttpRefusal.METHOD_NOT_ALLOWED, headers=_ALLOW)
         if refused is not None:
             await http.send_refusal(send, refused)
+
+    async def _shut_out(self, scope: Scope, send: Send) -> None:
+        caller: Caller = scope[CALLER_KEY]
+        around = _connection(scope, State(caller.principal), None).circumstances()
+        recorder = self.offering.current.performer.recorder
+        recorder.shut_out(f"{scope['method']} /mcp", around, HttpRefusal.SCOPE_MISSING.name.lower())
+        headers = self._challenge(scopes.Scope.READ) if caller.issued else ()
+        await http.send_refusal(send, Refused(HttpRefusal.SCOPE_MISSING, headers=headers))
 
     async def _delete(self, scope: Scope, send: Send) -> Refused | None:
         if not posted.names_known_version(posted.versions(scope)):
@@ -164,8 +171,8 @@ class Router:
                     await self._withdraw(session, request_id)
                 case Answered(id, body):
                     await self.pending.answer(session.id, session.principal, id, body)
-                case Opened():
-                    # Within a session that is open already; its state is replaced like any other.
+                case Opened() | CallRejected():
+                    # Opened within a session that is open already: its state is replaced like any other.
                     pass
         return await self._run(request, step, session)
 
@@ -225,6 +232,10 @@ class Router:
         return await self.sessions.find(values[0], caller.principal) or HttpRefusal.SESSION_UNKNOWN
 
     async def _run(self, request: Posted, step: Step, session: Session | None) -> Refused | None:
+        for fact in step.facts:
+            if isinstance(fact, CallRejected):
+                connection = _connection(request.scope, step.state, session)
+                request.offered.performer.recorder.rejected(fact, connection.circumstances())
         answering = self._answering(request, session)
         ran = bool(step.effects)
         if ran:

@@ -27,7 +27,7 @@ from mcp.offering import Offering
 from mcp.pending import Pending
 from mcp.protocol import traces
 from mcp.protocol.arrival import Arrival
-from mcp.protocol.effects import Answered, CancelRequested, Effect, Fact, Opened, Value
+from mcp.protocol.effects import Answered, CallRejected, CancelRequested, Effect, Fact, Opened, Value
 from mcp.protocol.engine import Step
 from mcp.protocol.errors import Reason, Refusal
 from mcp.protocol.state import State
@@ -133,13 +133,13 @@ class Stdio:
         step = self._services.offering.current.engine.receive(parse(line), self._state, Arrival(time.time()))
         self._state = step.state
         for fact in step.facts:
-            self._act(fact)
+            self._act(fact, step)
         if step.effects:
             self._soon(self._settle(step))
         elif step.reply is not None:
             self._write(step.reply)
 
-    def _act(self, fact: Fact) -> None:
+    def _act(self, fact: Fact, step: Step) -> None:
         match fact:
             case Opened(requested, revision):
                 _log.debug("initialize asked for %r, agreed on %s", requested[:64], revision.value)
@@ -150,6 +150,13 @@ class Stdio:
                 self._flight.cancel(self._name, request_id)
             case Answered(id, body):
                 self._soon(self._answer(id, body))
+            case CallRejected(slot):
+                around = self._connection(step, slot).circumstances()
+                self._services.offering.current.performer.recorder.rejected(fact, around)
+
+    def _connection(self, step: Step, slot: int) -> Connection:
+        taken = step.slots[slot]
+        return Connection(self._caller, taken.state or step.state, self._name, trace_id=_trace_id(taken.request))
 
     def _soon(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -165,9 +172,7 @@ class Stdio:
         line = Line(self._name, self._say, self._pending, self._services.ask_seconds)
 
         def perform(effect: Effect) -> Coroutine[Any, Any, Value]:
-            slot = step.slots[effect.slot]
-            trace = _trace_id(slot.request)
-            connection = Connection(self._caller, slot.state or step.state, self._name, trace_id=trace)
+            connection = self._connection(step, effect.slot)
             speaker = Speaker(engine, step, effect, line)
             return speaker.while_running(performer.perform(effect, connection, speaker))
 

@@ -39,7 +39,12 @@ class Metric:
 METRICS: Final = (
     Metric("superpi_requests_total", "counter", ("route", "method", "status"), "HTTP requests answered."),
     Metric("superpi_request_seconds", "histogram", ("route",), "Time from a request's headers to its answer's end."),
-    Metric("superpi_tool_calls_total", "counter", ("tool", "outcome"), "Tool calls, by how they ended."),
+    Metric(
+        "superpi_tool_calls_total",
+        "counter",
+        ("tool", "outcome"),
+        "Tool calls, by how they ended; `invalid` are those that came to no tool.",
+    ),
     Metric("superpi_tool_seconds", "histogram", ("tool",), "Time that tool calls took."),
     Metric("superpi_refusals_total", "counter", ("layer",), "Tool calls refused, by the layer that decided."),
     Metric("superpi_authentications_total", "counter", ("result",), "Credentials judged, by the result."),
@@ -55,7 +60,7 @@ METRICS: Final = (
 #: The labels that are the same in every process; the others are given at start.
 METHODS: Final = ("GET", "POST", "DELETE", "OPTIONS", "PUT", "PATCH", "HEAD")
 STATUSES: Final = ("1xx", "2xx", "3xx", "4xx", "5xx")
-OUTCOMES: Final = ("ok", "error", "refused", "timeout", "cancelled", "unavailable")
+OUTCOMES: Final = ("ok", "error", "invalid", "refused", "cancelled")
 
 
 class Watched(Protocol):

@@ -237,4 +237,14 @@ class Answered:
     body: Mapping[str, Any]
 
 
-Fact = Opened | CancelRequested | Answered
+@dataclass(frozen=True, slots=True)
+class CallRejected:
+    """The tool call in `slot` names no tool (`known` is false), or has arguments that its tool's schema refuses."""
+
+    slot: int
+    name: str
+    arguments: Mapping[str, Any]
+    known: bool
+
+
+Fact = Opened | CancelRequested | Answered | CallRejected

@@ -15,6 +15,7 @@ from mcp.protocol.arrival import params_fault
 from mcp.protocol.content import Text, ToolResult
 from mcp.protocol.context import Context
 from mcp.protocol.effects import (
+    CallRejected,
     CallTool,
     CancelRequested,
     Complete,
@@ -179,14 +180,16 @@ def _tools_call(request: Request, context: Context, slot: int) -> Handled:
         return _invalid('"arguments" is an object')
     check = context.offer.checks.get(name)
     if check is None:
-        return _invalid(f"unknown tool {_quote(name)}; tools/list names those there are")
+        unknown = _invalid(f"unknown tool {_quote(name)}; tools/list names those there are")
+        return replace(unknown, facts=(CallRejected(slot, name, arguments, known=False),))
     if context.mirror is not None and (fault := params_fault(context.mirror, request, context.offer)) is not None:
         return Handled(Refusal(Reason.HEADER_MISMATCH, f"Header mismatch: {fault}"))
     verdict = Rejected(request.faults) if isinstance(request, SpoiledRequest) else check(arguments)
     if isinstance(verdict, Rejected):
         # A fault in the arguments is the model's to mend, so it goes where the model sees it (TL-13).
         text = f"The arguments of {name} are not valid:\n" + "\n".join(f"- {fault}" for fault in verdict.faults)
-        return Handled(encode.tool_result(ToolResult((Text(text),), is_error=True), context.revision))
+        result = encode.tool_result(ToolResult((Text(text),), is_error=True), context.revision)
+        return Handled(result, facts=(CallRejected(slot, name, arguments, known=True),))
     return Handled(
         CallTool(slot, request.id, name, verdict.arguments, context.rounds.answers, context.rounds.volunteered)
     )
