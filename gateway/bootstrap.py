@@ -255,6 +255,8 @@ def _database(settings: Settings) -> Database:
         unseen=True,
     )
     database.shut()
+    if settings.otlp_endpoint is not None:
+        database.observe()
     return database
 
 

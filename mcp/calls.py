@@ -61,11 +61,15 @@ from mcp.tools.base import Tool, ToolContext
 from mcp.tools.refusal import ask_of, refusal_of, refusal_result
 from mcp.workspace.paths import Workspace
 from mcp.workspace.shell import Shell
+from telemetry import tracing
+from telemetry.tracing import Attribute
 
 _log: Final = logging.getLogger("superpi.calls")
 
 #: How long a question stays open on a stateless revision, in seconds: nothing waits for its answer meanwhile.
 _ROUND_SECONDS: Final = 900.0
+#: As the semantic conventions of GenAI call it.
+_OPERATION: Final = "execute_tool"
 _NO_RESOURCE: Final = "There is no such resource here; resources/list names yours."
 
 
@@ -153,6 +157,14 @@ class Performer:
 
     async def perform(self, effect: Effect, connection: Connection, exchange: Exchange = SILENT) -> Value:
         """Perform one effect, which may speak to its client through the exchange. Never raises but for cancellation."""
+        if not isinstance(effect, CallTool):
+            return await self._guarded(effect, connection, exchange)
+        with tracing.Part(f"{_OPERATION} {effect.name}") as span:
+            span.set(Attribute.OPERATION, _OPERATION)
+            span.set(Attribute.TOOL, effect.name)
+            return await self._guarded(effect, connection, exchange)
+
+    async def _guarded(self, effect: Effect, connection: Connection, exchange: Exchange) -> Value:
         try:
             return await self._perform(effect, connection, exchange)
         except InputNeeded as needed:

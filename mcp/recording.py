@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from auth.permissions import Deny
 from mcp.protocol.content import Audio, Image, Text, ToolResult
 from mcp.protocol.effects import CallRejected, CallTool
+from telemetry import tracing
 from telemetry.audit import AuditRecord, AuditTrail, Decision, digest
 from telemetry.metrics import OTHER, Metrics
+from telemetry.tracing import Attribute
 
 ACTION = "tools/call"
 #: The action of a request that was refused before anybody looked what it holds; its object is the method and the path.
@@ -39,6 +41,9 @@ class Recorder:
     def refused(self, effect: CallTool, around: Circumstances, deny: Deny, seconds: float, *, changes: bool) -> None:
         """The policy said no."""
         self.metrics.refusal(deny.layer.value)
+        span = tracing.current()
+        span.set(Attribute.LAYER, deny.layer.value)
+        span.fail("refused")
         self.metrics.tool_call(effect.name, "refused", seconds)
         self._tell(effect, around, Decision.REFUSED, f"{deny.layer.value}: {deny.reason}", seconds, None, changes)
 
@@ -54,6 +59,8 @@ class Recorder:
     ) -> None:
         """The call ran; `result` is None when it was cancelled or broke, `consent` how a person allowed it."""
         failed = result is None or result.is_error
+        if failed:
+            tracing.current().fail("tool_error")
         self.metrics.tool_call(effect.name, "cancelled" if result is None else "error" if failed else "ok", seconds)
         reason = "cancelled or broken" if result is None else None if consent is None else f"a person: {consent}"
         size = None if result is None else _size(result)
@@ -95,6 +102,7 @@ class Recorder:
         size: int | None,
         changes: bool,  # noqa: FBT001 - private, and named at each call
     ) -> None:
+        tracing.current().set(Attribute.DECISION, decision.value)
         arguments_sha256, arguments_bytes = digest(effect.arguments)
         record = AuditRecord(
             request_id=around.request_id,

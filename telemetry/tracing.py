@@ -1,4 +1,6 @@
-"""One OpenTelemetry span a request, sent over OTLP when an endpoint is configured. Knows no request.
+"""One OpenTelemetry span a request, with children for what it came to, sent over OTLP when an endpoint is configured.
+
+Knows no request.
 
 Without an endpoint nothing of OpenTelemetry is loaded, and a span is an object that does nothing. No provider is
 made global: what else in the process speaks OpenTelemetry neither sees these spans nor adds to them. Spans hold
@@ -13,7 +15,9 @@ import hashlib
 import re
 import threading
 from contextlib import suppress
+from contextvars import ContextVar, Token
 from functools import lru_cache
+from types import TracebackType
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import urlsplit
 
@@ -44,6 +48,9 @@ class Attribute(enum.StrEnum):
     OPERATION = "gen_ai.operation.name"
     TOOL = "gen_ai.tool.name"
     ERROR = "error.type"
+    DATABASE = "db.system.name"
+    STATEMENT = "db.operation.name"
+    TABLE = "db.collection.name"
     REQUEST_ID = "superpi.request_id"
     DECISION = "superpi.decision"
     LAYER = "superpi.refusal.layer"
@@ -59,15 +66,29 @@ ATTRIBUTES: Final = {
     Attribute.MCP_SESSION: "The first 16 hexadecimal digits of the SHA-256 of the session's id.",
     Attribute.OPERATION: "`execute_tool` for a tool call.",
     Attribute.TOOL: "Name of the tool.",
-    Attribute.ERROR: "Why the request or the call failed, as a word.",
+    Attribute.ERROR: "Why it failed, as a word: the status from 500 on, `tool_error`, `refused`, or a class of errors.",
+    Attribute.DATABASE: "`sqlite` or `postgresql`.",
+    Attribute.STATEMENT: "What a statement does: `SELECT`, `INSERT` and so on.",
+    Attribute.TABLE: "The table that it is done to.",
     Attribute.REQUEST_ID: "The same as in the logs, the audit log and the header `X-Request-Id`.",
     Attribute.DECISION: "`allowed`, `refused` or `failed`, as in the audit log.",
     Attribute.LAYER: "The layer of the permission policy that refused.",
 }
 
 
+class Kind(enum.Enum):
+    """What a span stands for."""
+
+    #: A request that came in.
+    SERVER = enum.auto()
+    #: Something asked of another system.
+    CLIENT = enum.auto()
+    #: Work of our own.
+    INTERNAL = enum.auto()
+
+
 class Span(Protocol):
-    """One request, from `Tracing.start` to `end`."""
+    """One request, from `Tracing.start` to `end`, or a part of it."""
 
     @property
     def trace_id(self) -> str | None:
@@ -75,6 +96,12 @@ class Span(Protocol):
 
     def set(self, attribute: Attribute, value: str | int) -> None:
         """Say something about the request."""
+
+    def fail(self, word: str) -> None:
+        """Say that it failed, and why in a word that is none of the caller's."""
+
+    def child(self, name: str, kind: Kind) -> Span:
+        """A part of it that begins now. One that has not ended before the whole does is not told of."""
 
     def within(self, traceparent: str) -> Span:
         """The span to go on with once a `traceparent` is known that counts more than what it was begun with.
@@ -97,6 +124,13 @@ class Silent:
     def set(self, attribute: Attribute, value: str | int) -> None:
         """Nothing."""
 
+    def fail(self, word: str) -> None:
+        """Nothing."""
+
+    def child(self, name: str, kind: Kind) -> Span:  # noqa: ARG002 - nobody sees it
+        """The same."""
+        return self
+
     def within(self, traceparent: str) -> Span:
         """One that knows the trace, if that is valid."""
         trace = trace_id(traceparent)
@@ -107,6 +141,40 @@ class Silent:
 
 
 _SILENT: Final = Silent()
+_current: Final[ContextVar[Span]] = ContextVar("superpi_span", default=_SILENT)
+
+
+def current() -> Span:
+    """The innermost span that the running code is a part of; one that does nothing where there is none."""
+    return _current.get()
+
+
+class Part:
+    """The code under `with` is a part of the current span, under a name; what it raises makes that part fail."""
+
+    __slots__ = ("_kind", "_name", "_span", "_token")
+
+    def __init__(self, name: str, kind: Kind = Kind.INTERNAL) -> None:
+        self._name = name
+        self._kind = kind
+        self._token: Token[Span] | None = None
+
+    def __enter__(self) -> Span:
+        whole = _current.get()
+        self._span = whole.child(self._name, self._kind)
+        if self._span is not whole:
+            self._token = _current.set(self._span)
+        return self._span
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._token is None:
+            return
+        _current.reset(self._token)
+        if kind is not None:
+            self._span.fail(kind.__name__)
+        self._span.end()
 
 
 def parsed(traceparent: str) -> re.Match[str] | None:
@@ -141,7 +209,10 @@ class Tracing:
         """A span with that name (`POST /mcp`), in the trace that the header of that name tells, if it is valid."""
         parent = None if traceparent is None else parsed(traceparent)
         if self._recorder is not None:
-            return self._recorder.start(name, parent)
+            span = self._recorder.start(name, parent)
+            # A request is served by a task of its own, whose context ends with it.
+            _current.set(span)
+            return span
         return _SILENT if parent is None else Silent(parent["trace"])
 
     async def close(self, seconds: float = SHUTDOWN_SECONDS) -> bool:

@@ -21,7 +21,7 @@ from sqlalchemy import URL, Connection, Engine, Executable, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from gateway.store import postgresql, sqlite
+from gateway.store import postgresql, spans, sqlite
 from gateway.store.attempts import Attempt
 from gateway.store.faults import StoreUnavailable
 
@@ -241,6 +241,11 @@ class Database:
         is not known whether a running transaction was committed.
         """
         return await self._run(self._writing, self._write, job)
+
+    def observe(self) -> None:
+        """Have each statement be a span of the request that it serves."""
+        for lane in (self._reading, self._writing):
+            spans.observe(lane.engine)
 
     def watch(self, hear: Callable[[Sequence[Any]], None]) -> None:
         """Have `hear` called with what each write noted, in the write's thread and before it returns."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from telemetry.tracing import ATTRIBUTES, Attribute, Tracing, session_label
+from telemetry.tracing import ATTRIBUTES, Attribute, Kind, Part, Tracing, current, session_label
 from tests.support.collector import attributes, collector, spans
 
 ROOT = Path(__file__).parents[2]
@@ -244,3 +244,45 @@ async def test_spans_of_requests_at_once_are_apart():
         assert await tracing.close(30)
         found = {(span.trace_id.hex(), attributes(span)["superpi.request_id"]) for span, _ in spans(server)}
     assert found == expected
+
+
+async def test_parts_are_sent_with_the_whole_and_in_its_trace():
+    """Also where that turned out after they had ended. What is not over by then is left out, with its parts."""
+    with collector() as server:
+        tracing = Tracing(server.url)
+        whole = tracing.start("POST /mcp")
+        with Part("execute_tool read") as tool:
+            assert current() is tool
+            with pytest.raises(KeyError), Part("SELECT session", Kind.CLIENT) as statement:
+                raise KeyError
+        assert (current(), statement.trace_id) == (whole, whole.trace_id)
+        whole.child("never over", Kind.INTERNAL).child("within", Kind.INTERNAL).end()
+        whole.within(f"00-{TRACE}-{PARENT}-01").end(200)
+        late = whole.child("after all", Kind.INTERNAL)
+        late.end()
+        assert await tracing.close()
+        found = {span.name: span for span, _ in spans(server)}
+    assert list(found) == ["POST /mcp", "execute_tool read", "SELECT session"]
+    request, tool, statement = found.values()
+    assert {span.trace_id.hex() for span in found.values()} == {TRACE}
+    assert [tool.parent_span_id, statement.parent_span_id] == [request.span_id, tool.span_id]
+    assert [span.kind for span in found.values()] == [2, 1, 3]
+    assert (attributes(statement)["error.type"], statement.status.code, tool.status.code) == ("KeyError", 2, 0)
+
+
+async def test_a_span_has_a_bounded_number_of_parts():
+    """A run of hours could have any number; those that came first are told of."""
+    with collector() as server:
+        tracing = Tracing(server.url)
+        whole = tracing.start("POST /mcp")
+        for number in range(1500):
+            whole.child(str(number), Kind.INTERNAL).end()
+        whole.end(200)
+        assert await tracing.close()
+        assert len(spans(server)) == 1001
+
+
+def test_without_an_endpoint_nothing_is_a_part():
+    with Part("execute_tool read") as span:
+        assert span is current()
+    span.fail("x")
