@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fastapi import FastAPI
 from starlette.routing import Route
 
+from auth.permissions import Need
 from gateway.admin.api import add_admin
 from gateway.admin.document import TAGS
 from gateway.bootstrap import Services
@@ -19,6 +20,7 @@ from gateway.origins import Rules
 from gateway.routes import MCP
 from gateway.version import VERSION
 from mcp.http import Receive, Scope, Send
+from mcp.meter import Meter
 from mcp.router import Router
 
 Endpoint = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -38,7 +40,8 @@ def create_app(services: Services) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     settings = services.settings
-    router = _router(services)
+    app.state.meter = meter = Meter(settings.rates)
+    router = _router(services, meter)
     # Declared like every route; the shortcut is how requests come to it.
     app.router.routes.insert(0, Route("/mcp", endpoint=router, include_in_schema=False))
     app.include_router(health_routes(services))
@@ -53,6 +56,7 @@ def create_app(services: Services) -> FastAPI:
         authenticator=services.lifecycle.authenticator,
         metrics=services.metrics,
         tracing=services.lifecycle.tracing,
+        meter=meter,
     )
     return app
 
@@ -70,8 +74,9 @@ class _Shortcut:
         return self.app(scope, receive, send)
 
 
-def _router(services: Services) -> Router:
+def _router(services: Services, meter: Meter) -> Router:
     lifecycle = services.lifecycle
+    tools = services.offering.current.performer.tools.items()
     return Router(
         services.offering,
         lifecycle.sessions,
@@ -84,6 +89,8 @@ def _router(services: Services) -> Router:
         lifecycle.authenticator.again,
         # Only a database server is shared by several processes.
         lifecycle.changes.announce if services.database.is_server else None,
+        meter,
+        frozenset(name for name, tool in tools if tool.need is Need.EXECUTE),
     )
 
 

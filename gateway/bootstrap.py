@@ -44,6 +44,7 @@ from mcp.live import Sessions
 from mcp.offering import Offered, Offering
 from mcp.pending import Pending
 from mcp.protocol.engine import Engine
+from mcp.rates import Budget
 from mcp.recording import Recorder
 from mcp.sessions import SessionStore
 from mcp.subscriptions import Subscriptions
@@ -237,6 +238,7 @@ def _metrics(catalogue: Catalogue, lifecycle: Lifecycle) -> Metrics:
         tools=[tool.spec.name for tool in catalogue.tools],
         layers=[layer.value for layer in Layer],
         credentials=RESULTS,
+        budgets=Budget,
         version=VERSION,
     )
     metrics.watch_audit(lifecycle.trail)

@@ -16,7 +16,7 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
-from auth.authenticator import Authenticator, Unauthenticated, Unavailable
+from auth.authenticator import Answer, Authenticator, Unauthenticated, Unavailable
 from auth.caller import Caller
 from gateway import problems
 from gateway.origins import Headers, Rules, cors_headers, preflight_headers
@@ -24,8 +24,10 @@ from gateway.routes import MCP, PROBES, WELL_KNOWN, label
 from gateway.store.faults import StoreUnavailable
 from mcp import http
 from mcp.http import Receive, Refused, Scope, Send
+from mcp.meter import Meter
 from mcp.protocol import codec
 from mcp.protocol.errors import HttpRefusal
+from mcp.rates import CHEAP, Exceeded
 from mcp.router import CALLER_KEY, REQUEST_ID_KEY, SPAN_KEY
 from telemetry.metrics import Metrics
 from telemetry.tracing import Attribute, Span, Tracing
@@ -48,6 +50,7 @@ class Edge:
     authenticator: Authenticator
     metrics: Metrics
     tracing: Tracing
+    meter: Meter
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take one connection's scope in; anything but HTTP goes through untouched."""
@@ -99,11 +102,14 @@ class Edge:
 
     async def _unknown(self, scope: Scope, answer: _Answer) -> Refused | None:
         """Why the caller is not let in, if so; else the caller goes into the scope. Some paths need none."""
+        address = scope["client"][0] if scope.get("client") else ""
         if scope["path"].startswith(WELL_KNOWN):
-            return None
+            return self._limited(self.meter.take(address, CHEAP))
         headers = http.header_values(scope, b"authorization")
-        caller = self.authenticator.warm(headers) or await self.authenticator.authenticate(headers)
+        caller = self.authenticator.warm(headers) or await self._judged(headers, address)
         match caller:
+            case Exceeded():
+                return self._limited(caller)
             case Unauthenticated(reason, challenge):
                 self.metrics.authentication("refused")
                 _log.info("not authenticated: %s", reason, extra={"request_id": answer.id})
@@ -121,6 +127,21 @@ class Edge:
                 return None
             case _:
                 assert_never(caller)
+
+    async def _judged(self, headers: list[str], address: str) -> Answer | Exceeded:
+        """Who shows these values of Authorization, unless the address has shown too many wrong ones."""
+        if headers and (guesses := self.meter.guesses_on(address)) is not None:
+            return guesses
+        answer = await self.authenticator.authenticate(headers)
+        if headers and isinstance(answer, Unauthenticated):
+            self.meter.guessed(address)
+        return answer
+
+    def _limited(self, over: Exceeded | None) -> Refused | None:
+        if over is None:
+            return None
+        self.metrics.limited(over.budget)
+        return over.refused()
 
     async def _guarded(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         try:

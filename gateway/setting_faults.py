@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
-from mcp.limits import NotAboveZeroError
+from mcp.limits import BoundError
 from telemetry.logs import escaped
 from telemetry.redaction import redact
 
@@ -57,9 +57,9 @@ def sentence(fault: Mapping[str, Any], *, secret: Collection[str]) -> str:
     names = [step for step in fault["loc"] if isinstance(step, str)]
     context, value = fault.get("ctx", {}), fault.get("input")
     error = context.get("error")
-    if isinstance(error, NotAboveZeroError):
+    if isinstance(error, BoundError):
         # It is found in a group as a whole, and names its member.
-        names, value, must_be = [*names, error.name], error.value, "above 0"
+        names, value, must_be = [*names, error.name], error.value, error.must_be
     else:
         must_be = MUST_BE.get(fault["type"], _OTHERWISE).format(**context)
     shown = "a value that is not shown" if names[0] in secret else _shown(value)

@@ -1,6 +1,6 @@
 """Settings: one frozen tree, read from the environment once at start and handed down.
 
-Every setting is an environment variable that starts with `SUPERPI_`; the groups `limits` and `http` put two
+Every setting is an environment variable that starts with `SUPERPI_`; the groups `limits`, `http` and `rates` put two
 underscores before the name of the number (`SUPERPI_LIMITS__TOOL_SECONDS`). docs/settings.md lists them all.
 """
 
@@ -22,7 +22,7 @@ from auth.authenticator import Anonymous
 from auth.permissions import Mode
 from gateway import setting_faults
 from gateway.setting_faults import variable
-from mcp.limits import HttpLimits, Limits
+from mcp.limits import HttpLimits, Limits, Rates
 
 _DAY: Final = 24 * 3600
 
@@ -168,6 +168,7 @@ class Settings(BaseSettings):
     )
     limits: Limits = Field(default_factory=Limits, description="Bounds of the tools.")
     http: HttpLimits = Field(default_factory=HttpLimits, description="Bounds of the HTTP transport.")
+    rates: Rates = Field(default_factory=Rates, description="How much one caller may ask for in a while.")
 
     @classmethod
     def settings_customise_sources(

@@ -1,4 +1,4 @@
-"""The numbers that bound the tools and the HTTP transport. Each is a setting; these are the defaults."""
+"""The numbers that bound the tools, the HTTP transport and its callers. Each is a setting; these are the defaults."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 
-class NotAboveZeroError(ValueError):
-    """A number that would leave nothing: the `value` of the bound `name`."""
+class BoundError(ValueError):
+    """A number that bounds nothing sensibly: the `value` of the bound `name`, which `must_be` something else."""
 
-    def __init__(self, name: str, value: float) -> None:
-        super().__init__(f"{name} must be above 0, and is {value:g}")
+    def __init__(self, name: str, value: float, must_be: str) -> None:
+        super().__init__(f"{name} must be {must_be}, and is {value:g}")
         self.name = name
         self.value = value
+        self.must_be = must_be
 
 
 def _all_above_zero(limits: Any) -> None:
-    """Raise NotAboveZeroError for the first such number."""
+    """Raise BoundError for the first number that would leave nothing."""
     for field in fields(limits):
         value = getattr(limits, field.name)
         if not value > 0:
-            raise NotAboveZeroError(field.name, value)
+            raise BoundError(field.name, value, "above 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +64,25 @@ class HttpLimits:
 
     def __post_init__(self) -> None:
         _all_above_zero(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """How much each may ask for in any `seconds`; 0 bounds nothing.
+
+    `calls` are requests of a principal that make the server work, `runs` the commands among them, `credentials` the
+    wrong ones of an address.
+    """
+
+    seconds: int = 10
+    calls: int = 2000
+    runs: int = 200
+    credentials: int = 100
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value < 0:
+                raise BoundError(field.name, value, "0 or more")
+        if self.seconds == 0:
+            raise BoundError("seconds", 0, "above 0")

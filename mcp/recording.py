@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from auth.permissions import Deny
 from mcp.protocol.content import Audio, Image, Text, ToolResult
 from mcp.protocol.effects import CallRejected, CallTool
+from mcp.rates import Exceeded
 from telemetry import tracing
 from telemetry.audit import AuditRecord, AuditTrail, Decision, digest
 from telemetry.metrics import OTHER, Metrics
@@ -75,8 +76,14 @@ class Recorder:
         )
         self._tell(call, around, decision, reason, 0.0, None, changes=False)
 
+    def limited(self, request: str, around: Circumstances, exceeded: Exceeded) -> None:
+        """The request came too fast. A row for each would be one more thing that grows with them."""
+        self.metrics.limited(exceeded.budget)
+        if exceeded.is_news:
+            self.shut_out(request, around, f"rate: {exceeded.budget}")
+
     def shut_out(self, request: str, around: Circumstances, reason: str) -> None:
-        """The request (its method and path) came from a caller who may not use the endpoint."""
+        """The request (its method and path) was not looked at, and why."""
         self.trail.record(
             AuditRecord(
                 around.request_id,

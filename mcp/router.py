@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -27,7 +27,7 @@ from auth.caller import Caller
 from auth.challenges import Challenges
 from auth.changes import Change
 from auth.ports import StoreAway
-from mcp import http, posted
+from mcp import http, posted, rates
 from mcp.accept import Form, accepted
 from mcp.announcing import Announcer
 from mcp.answering import AGAIN, Answering
@@ -36,6 +36,7 @@ from mcp.flight import Flight, withdrawal
 from mcp.http import Headers, Receive, Refused, Scope, Send
 from mcp.limits import HttpLimits
 from mcp.live import Sessions
+from mcp.meter import Meter
 from mcp.offering import Offering
 from mcp.pending import Credential, Pending
 from mcp.posted import Posted
@@ -47,6 +48,7 @@ from mcp.protocol.errors import HttpRefusal, Reason, Refusal
 from mcp.protocol.methods import METHODS
 from mcp.protocol.state import State
 from mcp.protocol.wire import Malformed, Payload, Reply, Request, RequestId, Response, Single, parse
+from mcp.rates import Budget, Exceeded
 from mcp.sessions import Session
 from mcp.settling import Settling
 from mcp.speaking import Line, Speaker
@@ -76,7 +78,8 @@ class Router:
     """The `/mcp` endpoint as an ASGI application.
 
     `again` gives whom the values of Authorization let in by now, None when nobody; `announce` tells other processes
-    of a change, where there may be any. Both may raise StoreAway.
+    of a change, where there may be any. Both may raise StoreAway. `meter` counts what callers ask for,
+    `runs` are the tools that start commands.
     """
 
     offering: Offering
@@ -89,6 +92,8 @@ class Router:
     challenges: Challenges | None = None
     again: Callable[[Sequence[str]], Awaitable[Caller | None]] | None = None
     announce: Callable[[Change], Awaitable[None]] | None = None
+    meter: Meter | None = None
+    runs: frozenset[str] = frozenset()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -115,6 +120,8 @@ class Router:
         await http.send_refusal(send, Refused(HttpRefusal.SCOPE_MISSING, headers=headers))
 
     async def _delete(self, scope: Scope, send: Send) -> Refused | None:
+        if (over := self._over(scope, rates.CHEAP)) is not None:
+            return over.refused()
         if not posted.names_known_version(posted.versions(scope)):
             return Refused(HttpRefusal.VERSION_UNKNOWN)
         session = await self._session(scope)
@@ -135,6 +142,8 @@ class Router:
         if (parent := traces.parent(payload)) is not None:
             scope[SPAN_KEY] = scope[SPAN_KEY].within(parent)
         id = posted.request_id(payload)
+        if (over := self._over(scope, rates.costs(payload, self.runs))) is not None:
+            return over.refused(id)
         if (closed := self.closed()) is not None and posted.has_request(payload):
             return Refused(closed, id, _RETRY)
         if isinstance(payload, Single) and isinstance(payload.message, Malformed):
@@ -147,6 +156,15 @@ class Router:
             # Nothing was sent and nothing ran: effects turn it into their outcome, and what they end with is sent.
             _log.warning("the store is unavailable: %s", error, extra={"request_id": scope[REQUEST_ID_KEY]})
             return Refused(HttpRefusal.UNAVAILABLE, id, AGAIN)
+
+    def _over(self, scope: Scope, costs: Mapping[Budget, int]) -> Exceeded | None:
+        """The budget of the caller that has no room for such a request, if so; that is on record."""
+        caller: Caller = scope[CALLER_KEY]
+        if self.meter is None or (over := self.meter.take(caller.principal, costs)) is None:
+            return None
+        around = _connection(scope, State(caller.principal), None).circumstances()
+        self.offering.current.performer.recorder.limited(f"{scope['method']} /mcp", around, over)
+        return over
 
     async def _take(self, request: Posted) -> Refused | None:
         """By era: what a body claims first, then what its headers say."""

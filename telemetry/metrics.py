@@ -48,6 +48,7 @@ METRICS: Final = (
     Metric("superpi_tool_seconds", "histogram", ("tool",), "Time that tool calls took."),
     Metric("superpi_refusals_total", "counter", ("layer",), "Tool calls refused, by the layer that decided."),
     Metric("superpi_authentications_total", "counter", ("result",), "Credentials judged, by the result."),
+    Metric("superpi_rate_limited_total", "counter", ("budget",), "Requests that came too fast, by the budget."),
     Metric("superpi_sessions", "gauge", (), "Sessions that this process holds in its cache."),
     Metric("superpi_calls_in_flight", "gauge", (), "Calls that run in this process now."),
     Metric("superpi_audit_buffered", "gauge", (), "Audit rows that wait to be written."),
@@ -111,7 +112,7 @@ class _Series:
 class Metrics:
     """The metrics of one process. Counting never raises and is for one event loop; any thread may scrape.
 
-    `routes`, `tools`, `layers` and `credentials` (results of judging one) are the sets of their labels.
+    `routes`, `tools`, `layers` and `credentials` (results of judging one) and `budgets` are the sets of their labels.
     """
 
     def __init__(
@@ -121,6 +122,7 @@ class Metrics:
         tools: Iterable[str] = (),
         layers: Iterable[str] = (),
         credentials: Iterable[str] = (),
+        budgets: Iterable[str] = (),
         version: str = "",
     ) -> None:
         allowed = {
@@ -131,6 +133,7 @@ class Metrics:
             "outcome": frozenset(OUTCOMES),
             "layer": frozenset(layers),
             "result": frozenset(credentials),
+            "budget": frozenset(budgets),
             "version": frozenset({version}),
         }
         self._series = {metric.name: _Series(metric, allowed) for metric in METRICS}
@@ -140,6 +143,7 @@ class Metrics:
         self._calls = self._series["superpi_tool_calls_total"]
         self._call_seconds = self._series["superpi_tool_seconds"]
         self._refusals = self._series["superpi_refusals_total"]
+        self._limited = self._series["superpi_rate_limited_total"]
         self._authentications = self._series["superpi_authentications_total"]
         self._series["superpi_info"].count((version,))
 
@@ -156,6 +160,10 @@ class Metrics:
     def refusal(self, layer: str) -> None:
         """The permission policy, or a limit, refused a call."""
         self._refusals.count((layer,))
+
+    def limited(self, budget: str) -> None:
+        """A request came too fast."""
+        self._limited.count((budget,))
 
     def authentication(self, result: str) -> None:
         """A credential was judged."""

@@ -16,7 +16,9 @@ from auth.caller import Caller
 from auth.scopes import Scope
 from gateway.admin.refusals import AdminRefusal, Refused
 from gateway.bootstrap import Services
-from gateway.routes import ADMIN
+from gateway.routes import ADMIN, label
+from mcp.meter import Meter
+from mcp.rates import WORKS
 from mcp.recording import Circumstances
 from mcp.router import CALLER_KEY, REQUEST_ID_KEY, SPAN_KEY
 
@@ -63,6 +65,16 @@ def admit(request: Request) -> None:
         raise Refused(AdminRefusal.NOT_FOUND)
     if (closed := services_of(request).lifecycle.refusal()) is not None:
         raise Refused(closed, headers=_AGAIN)
+    _meter(request)
+
+
+def _meter(request: Request) -> None:
+    """Count the request, as one of `/mcp` that makes the server work."""
+    by, meter = circumstances(request), cast("Meter", request.app.state.meter)
+    if (over := meter.take(by.principal, WORKS)) is not None:
+        recorder = services_of(request).offering.current.performer.recorder
+        recorder.limited(f"{request.method} {label(request.scope['path'])}", by, over)
+        raise Refused.of(over.refused())
 
 
 def refusal_of(caller: Caller) -> AdminRefusal | None:

@@ -23,6 +23,7 @@ _ALWAYS: Final = declared(
     AdminRefusal.NOT_FOUND,
     HttpRefusal.HOST_FORBIDDEN,
     AdminRefusal.INVALID,
+    HttpRefusal.TOO_MANY_REQUESTS,
     HttpRefusal.INTERNAL,
     HttpRefusal.UNAVAILABLE,
     HttpRefusal.DRAINING,

@@ -87,6 +87,11 @@ class Refused(HTTPException):
 _HEADERS: Final[Mapping[int, Mapping[str, str]]] = {
     401: {"WWW-Authenticate": "What to send instead, by RFC 6750."},
     405: {"Allow": "The methods that the path takes."},
+    429: {
+        "Retry-After": "Whole seconds after which there is room again.",
+        "RateLimit": "The budget that is used up, and when there is room (draft-ietf-httpapi-ratelimit-headers).",
+        "RateLimit-Policy": "How much the budget is, and in how many seconds.",
+    },
     503: {"Retry-After": "Seconds after which to try again."},
 }
 

@@ -87,6 +87,7 @@ class HttpRefusal(enum.Enum):
     EVENTS_NEEDED = (406, "Accept text/event-stream: what you listen for comes as a stream.")
     BODY_TOO_LARGE = (413, "The request body is larger than this server takes.")
     MEDIA_TYPE = (415, "Send the body as application/json, UTF-8, without Content-Encoding.")
+    TOO_MANY_REQUESTS = (429, "Too many requests at once; this one was not looked at.")
     BODY_TIMEOUT = (408, "The request body did not arrive in time.")
     INTERNAL = (500, "The server failed to answer; its log has the request id.")
     UNAVAILABLE = (503, "The server cannot answer now. Try again.")

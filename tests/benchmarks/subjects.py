@@ -119,6 +119,10 @@ def _key(name: str) -> str:
     return name.replace(",", "").replace(" ", "-")
 
 
+#: Requests are counted, and none of a benchmark is too many.
+_UNBOUND: Final = {"SUPERPI_RATES__SECONDS": "1", "SUPERPI_RATES__CALLS": "1000000"}
+
+
 def _sqlite(around: Surroundings) -> AbstractContextManager[Product]:
     return _product(around, {"SUPERPI_OTLP_ENDPOINT": around.receiver.endpoint("sqlite")})
 
@@ -138,6 +142,7 @@ def _postgresql(around: Surroundings) -> Iterator[Product]:
 @contextmanager
 def _product(around: Surroundings, settings: Mapping[str, str]) -> Iterator[Product]:
     """The product as an operator runs it: metrics counted, calls audited, a token demanded, and these settings."""
+    settings = {**_UNBOUND, **settings}
     with folder() as workspace, folder() as home:
         calls.fill(workspace)
         own(workspace)
