@@ -10,24 +10,25 @@ import asyncio
 import errno
 import gc
 import logging
+import math
 import signal
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final
+from functools import partial
+from typing import Final, cast
 
 import uvicorn
 
 from gateway.app import create_app
 from gateway.bootstrap import Services, build
+from gateway.heads import Bounded
 from gateway.lifecycle import Lifecycle
 from gateway.settings import Settings, SettingsError
-from gateway.wire import DeafToUpgrade
 
 _log: Final = logging.getLogger("superpi.listener")
 
 _BACKLOG: Final = 2048
-_KEEP_ALIVE_SECONDS: Final = 75
 #: What uvicorn may still take for open connections once no call runs any more, in seconds.
 _CLOSE_SECONDS: Final = 2
 #: Objects, and looks at younger ones, before the cyclic collector looks.
@@ -109,14 +110,14 @@ def _bind(settings: Settings) -> socket.socket:
 def _config(services: Services) -> uvicorn.Config:
     return uvicorn.Config(
         create_app(services),
-        http=DeafToUpgrade,
+        http=cast("type[asyncio.Protocol]", partial(Bounded, services.settings.http)),
         ws="none",
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_keep_alive=math.ceil(services.settings.http.idle_seconds),
         timeout_graceful_shutdown=_CLOSE_SECONDS,
     )
 

@@ -31,7 +31,6 @@ class DeafToUpgrade(HttpToolsProtocol):
                 data = self._without_offer() + data[upgrade.args[0] :]
                 self._begin_anew()
             except httptools.HttpParserError:
-                self.logger.warning(_INVALID)
                 self.send_400_response(_INVALID)
                 return
             else:

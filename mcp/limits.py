@@ -53,7 +53,8 @@ class HttpLimits:
     """Bounds of the transport; sizes in bytes, times in seconds.
 
     `stream_after` is how long a call may take before its answer becomes a stream with a comment every
-    `keep_alive`; `ask_seconds` is how long a call waits for an answer of the person.
+    `keep_alive`; `ask_seconds` is how long a call waits for an answer of the person. `header_*` bound the head of a
+    request; `idle_seconds` is how long a connection may rest between two.
     """
 
     body_bytes: int = 4 * 1024 * 1024
@@ -61,6 +62,10 @@ class HttpLimits:
     stream_after: float = 10.0
     keep_alive: float = 15.0
     ask_seconds: float = 300.0
+    header_bytes: int = 16 * 1024
+    header_fields: int = 100
+    header_seconds: float = 10.0
+    idle_seconds: float = 75.0
 
     def __post_init__(self) -> None:
         _all_above_zero(self)

@@ -80,6 +80,10 @@ class HttpRefusal(enum.Enum):
     ORIGIN_FORBIDDEN = (403, "Requests from this Origin are not allowed. Add it to SUPERPI_ALLOWED_ORIGINS.")
     UNAUTHENTICATED = (401, "Send a valid token as 'Authorization: Bearer <token>'.")
     SCOPE_MISSING = (403, "This token has no mcp scope: it is good for administration alone.")
+    #: What the listener refuses before there is a request.
+    NOT_HTTP = (400, "This is no request of HTTP/1.1.")
+    HEADERS_TIMEOUT = (408, "The headers of the request did not arrive in time.")
+    HEADERS_TOO_LARGE = (431, "The headers of the request are larger, or more, than this server takes.")
     HOST_MISSING = (400, "Send exactly one Host header.")
     HOST_FORBIDDEN = (421, "This server does not answer to that Host. Add it to SUPERPI_ALLOWED_HOSTS.")
     METHOD_NOT_ALLOWED = (405, "Use POST for messages and DELETE to end a session; no stream is opened on GET.")
