@@ -39,6 +39,7 @@ class Bounded(DeafToUpgrade):
         self._came = 0
         self._piece = 0
         self._clock: asyncio.TimerHandle | None = None
+        self._owed: HttpRefusal | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first head, and not for ever."""
@@ -126,12 +127,25 @@ class Bounded(DeafToUpgrade):
         cycle: RequestResponseCycle | None = self.cycle
         return cycle is not None and not cycle.response_complete
 
+    def on_response_complete(self) -> None:
+        """Say what had to wait for the answers before it."""
+        super().on_response_complete()
+        if self._owed is not None and not self._is_answering():
+            self._say(self._owed)
+
     def _refuse(self, refusal: HttpRefusal) -> None:
-        """Answer and close. While another answer is under way there is no room for one, and the close has to do."""
+        """Answer and close, once all that was asked before is answered."""
         self._is_over = True
         self._stop_clock()
         self.logger.info("refused on %s: %s", self.client, problems.code(refusal))
-        if not self._is_answering():
+        if self._is_between and self._is_answering():
+            self._owed = refusal
+        else:
+            self._say(refusal)
+
+    def _say(self, refusal: HttpRefusal) -> None:
+        # What is broken off in its body may have begun to be answered; then the close has to do.
+        if not self.transport.is_closing() and not (self._is_answering() and self.cycle.response_started):
             body = problems.body(refusal, "")
             head = [
                 b"HTTP/1.1 %d %s" % (refusal.status, _PHRASES[refusal]),

@@ -215,3 +215,11 @@ def test_slow_clients_hold_up_nobody(connect, server):
         dripping.join()
         for sock in slow:
             sock.close()
+
+
+def test_what_was_asked_before_is_answered_first(connect):
+    """Two requests and then rubbish in one piece; the refusal is the last thing on the connection."""
+    with connect() as sock:
+        sock.sendall((PROBE + b"\r\n") * 2 + b"{}\r\n\r\n")
+        answer, _ = rest(sock)
+    assert (statuses(answer), b"not_http" in answer) == ([200, 200, 400], True)
