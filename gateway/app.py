@@ -26,8 +26,8 @@ from mcp.router import Router
 Endpoint = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-def create_app(services: Services) -> FastAPI:
-    """The ASGI application. Its lifespan closes the services."""
+def create_app(services: Services, *, is_secure: bool = False) -> FastAPI:
+    """The ASGI application; `is_secure` is whether its listener speaks TLS. Its lifespan closes the services."""
     app = FastAPI(
         title="Super-Pi",
         version=VERSION,
@@ -57,6 +57,7 @@ def create_app(services: Services) -> FastAPI:
         metrics=services.metrics,
         tracing=services.lifecycle.tracing,
         meter=meter,
+        is_secure=is_secure,
     )
     return app
 

@@ -25,6 +25,7 @@ from gateway.bootstrap import Services, build
 from gateway.heads import Bounded
 from gateway.lifecycle import Lifecycle
 from gateway.settings import Settings, SettingsError
+from gateway.tls import Tls
 
 _log: Final = logging.getLogger("superpi.listener")
 
@@ -48,16 +49,20 @@ async def serve(settings: Settings, build: Callable[[Settings], Awaitable[Servic
 
     Raises SettingsError and StoreUnavailable for what an operator has to mend.
     """
+    tls = Tls.of(settings)
     sock = _bind(settings)
     services = await build(settings)
-    server = _Server(_config(services))
+    server = _Server(_config(services, tls))
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    url = f"http://{host}:{sock.getsockname()[1]}/mcp"
+    url = f"{'http' if tls is None else 'https'}://{host}:{sock.getsockname()[1]}/mcp"
     opening = asyncio.create_task(_open(services, server, url))
+    renewing = None if tls is None else asyncio.create_task(tls.keep_current())
     _drain_on_signal(server, services.lifecycle, settings, opening)
     try:
         await server.serve(sockets=[sock])
     finally:
+        if renewing is not None:
+            renewing.cancel()
         opening.cancel()
         await asyncio.wait((opening,))
         # The application's lifespan has done so, unless the end came before its begin.
@@ -107,16 +112,19 @@ def _bind(settings: Settings) -> socket.socket:
     return sock
 
 
-def _config(services: Services) -> uvicorn.Config:
+def _config(services: Services, tls: Tls | None) -> uvicorn.Config:
+    proxies = list(services.settings.trusted_proxies)
     return uvicorn.Config(
-        create_app(services),
+        create_app(services, is_secure=tls is not None),
         http=cast("type[asyncio.Protocol]", partial(Bounded, services.settings.http)),
         ws="none",
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=proxies,
+        ssl_context_factory=None if tls is None else lambda _config, _default: tls.context,
         timeout_keep_alive=math.ceil(services.settings.http.idle_seconds),
         timeout_graceful_shutdown=_CLOSE_SECONDS,
     )

@@ -35,6 +35,8 @@ from telemetry.tracing import Attribute, Span, Tracing
 _log: Final = logging.getLogger("superpi.edge")
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+#: Where the listener speaks TLS (RFC 6797); for a year.
+_SECURE: Final[Headers] = ((b"strict-transport-security", b"max-age=31536000"),)
 _ALWAYS: Final[Headers] = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
 #: Beside `/mcp`, whose answers no browser takes for a page: nothing that an answer holds may run or load anything.
 _BESIDE: Final[Headers] = (*_ALWAYS, (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"))
@@ -51,6 +53,7 @@ class Edge:
     metrics: Metrics
     tracing: Tracing
     meter: Meter
+    is_secure: bool
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take one connection's scope in; anything but HTTP goes through untouched."""
@@ -59,7 +62,7 @@ class Edge:
             return
         began = time.perf_counter()
         route = label(scope["path"])
-        answer = _Answer(send, _request_id(scope), speaks_rpc=route == MCP)
+        answer = _Answer(send, _request_id(scope), speaks_rpc=route == MCP, is_secure=self.is_secure)
         scope[REQUEST_ID_KEY] = answer.id
         scope[SPAN_KEY] = span = self._span(scope, route, answer.id)
         try:
@@ -162,13 +165,15 @@ class _Answer:
 
     __slots__ = ("_send", "_speaks_rpc", "_started", "extra", "id", "status")
 
-    def __init__(self, send: Send, id: str, *, speaks_rpc: bool) -> None:
+    def __init__(self, send: Send, id: str, *, speaks_rpc: bool, is_secure: bool) -> None:
         self._send = send
         self._started = False
         self._speaks_rpc = speaks_rpc
         self.id = id
         self.status = 500
         self.extra: Headers = (*(_ALWAYS if speaks_rpc else _BESIDE), (b"x-request-id", id.encode()))
+        if is_secure:
+            self.extra += _SECURE
 
     async def __call__(self, message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":

@@ -62,10 +62,20 @@ def _folder(path: Path) -> Path:
     return real.resolve()
 
 
+def _networks(words: tuple[str, ...]) -> tuple[str, ...]:
+    for word in words:
+        try:
+            ipaddress.ip_network(word)
+        except ValueError:
+            raise ValueError("addresses or networks like 10.0.0.7 or 10.0.0.0/8, separated by commas") from None
+    return words
+
+
 _Folder = Annotated[Path, AfterValidator(_folder)]
 _FolderIfGiven = Annotated[_Folder | None, BeforeValidator(_given)]
 _TextIfGiven = Annotated[str | None, BeforeValidator(_given)]
-_SecretUrl = Annotated[SecretStr | None, BeforeValidator(_given)]
+_FileIfGiven = Annotated[Annotated[Path, AfterValidator(_place)] | None, BeforeValidator(_given)]
+_Secret = Annotated[SecretStr | None, BeforeValidator(_given)]
 _Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
 
 
@@ -108,10 +118,10 @@ class Settings(BaseSettings):
         default_factory=lambda: platformdirs.user_data_path("superpi", appauthor=False),
         description="Folder of the server's own database, unless it has a URL.",
     )
-    database_url: _SecretUrl = Field(
+    database_url: _Secret = Field(
         None, description="Database to keep everything in, like postgresql://user:password@host/superpi."
     )
-    database_listen_url: _SecretUrl = Field(
+    database_listen_url: _Secret = Field(
         None, description="The same PostgreSQL without a pooler between, where notifications come through."
     )
     database_seconds: float = Field(5.0, gt=0, description="PostgreSQL must answer in this time, else 503.")
@@ -153,6 +163,15 @@ class Settings(BaseSettings):
     )
     allowed_hosts: _Words = Field(
         (), description="Host names that requests may name, besides loopback, separated by commas; * allows all."
+    )
+    trusted_proxies: Annotated[_Words, AfterValidator(_networks)] = Field(
+        (), description="Addresses or networks of proxies whose X-Forwarded-For and -Proto count, separated by commas."
+    )
+    tls_cert: _FileIfGiven = Field(None, description="Certificate chain in PEM; with it the server speaks TLS.")
+    tls_key: _FileIfGiven = Field(None, description="Its private key, unless it is in the same file.")
+    tls_key_password: _Secret = Field(None, description="Password of that key, if it is encrypted.")
+    tls_client_ca: _FileIfGiven = Field(
+        None, description="Certificate authorities in PEM; with them every client has to show a certificate of theirs."
     )
     admin_body_bytes: int = Field(64 * 1024, ge=1, description="Largest request body of the administrative interface.")
     session_idle_seconds: int = Field(30 * _DAY, ge=1, description="A session ends this long after its last use.")
@@ -198,7 +217,8 @@ class Settings(BaseSettings):
     def secrets(self) -> tuple[str, ...]:
         """Values that no log may show."""
         urls = [url.get_secret_value() for url in (self.database_url, self.database_listen_url) if url is not None]
-        return (*urls, *filter(None, (urlsplit(url).password for url in urls)))
+        key = [] if self.tls_key_password is None else [self.tls_key_password.get_secret_value()]
+        return (*urls, *filter(None, (urlsplit(url).password for url in urls)), *key)
 
     @property
     def is_loopback(self) -> bool:

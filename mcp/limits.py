@@ -82,7 +82,7 @@ class Rates:
     seconds: int = 10
     calls: int = 2000
     runs: int = 200
-    credentials: int = 100
+    credentials: int = 1000
 
     def __post_init__(self) -> None:
         for field in fields(self):
