@@ -23,6 +23,9 @@ CLIENTS := $(patsubst %,.venvs/client-%/.ready,python-2 python-1 fastmcp judges)
 lock = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-annotate --custom-compile-command "make lock" $(ARGS)
 
+# What the tests of several servers put before them.
+BALANCERS := .venvs/balancers/.ready
+
 # The load of `make bench`.
 WRK := $(or $(shell command -v wrk 2>/dev/null),.venvs/wrk/usr/bin/wrk)
 
@@ -40,7 +43,7 @@ install: $(RUN) ## Put the superpi command into .venv/bin
 serve: $(RUN) ## Serve this folder, or SUPERPI_WORKSPACE, over HTTP on loopback
 	@SUPERPI_WORKSPACE="$(SUPERPI_WORKSPACE)" .venv/bin/superpi serve $(ARGS)
 
-test: $(DEV) $(CLIENTS) .venvs/run/.ready ## Run every test
+test: $(DEV) $(CLIENTS) $(BALANCERS) .venvs/run/.ready ## Run every test
 	@.venv/bin/python -m pytest -n logical --maxprocesses 4 --dist loadgroup $(ARGS)
 
 check: $(DEV) ## Lint, format, types, import contracts and size caps, without changing a file
@@ -110,6 +113,18 @@ $(DEV): $(RUN) requirements/dev.txt
 		&& apt-get -qq download wrk libluajit-5.1-2 libluajit-5.1-common \
 		&& for package in *.deb; do dpkg -x "$$package" . || exit 1; done || { \
 		echo "wrk could not be downloaded. Install the package wrk (as root: apt-get install wrk) and try again." >&2; exit 1; }
+
+# The same of the load balancers that the tests put before several servers. Their programs and libraries end up in one tree.
+$(BALANCERS):
+	@if command -v haproxy >/dev/null && command -v nginx >/dev/null; then mkdir -p $(@D) && touch $@; exit; fi; \
+	command -v apt-get >/dev/null && command -v dpkg >/dev/null || { \
+		echo "The tests need haproxy and nginx, and PATH has not both. Install them and try again." >&2; exit 1; }; \
+	echo "Unpacking haproxy and nginx into $(@D) ..."; \
+	rm -rf $(@D) && mkdir -p $(@D) && cd $(@D) && { \
+		packages="haproxy nginx nginx-common $$(apt-cache depends --recurse haproxy | grep -E '^lib(lua|opentracing)' | sort -u | tr '\n' ' ')"; \
+		apt-get -qq download $$packages 2>/dev/null || { apt-get -qq update && apt-get -qq download $$packages; }; } \
+		&& for package in *.deb; do dpkg -x "$$package" . || exit 1; done && rm -f *.deb && touch .ready || { \
+		echo "haproxy and nginx could not be downloaded. Install them (as root: apt-get install haproxy nginx) and try again." >&2; exit 1; }
 
 # Environments apart from .venv: the official SDK owns the import name mcp too, and the wheel is tried without the tools.
 # Not `.envs`: the server's own rules deny `.env*` to commands.

@@ -22,6 +22,8 @@ PATIENCE: Final = 5.0
 REVISION: Final = "2025-06-18"
 #: What is refused before a body is looked at, and so without its id.
 _BEFORE_THE_BODY: Final = {401, 403, 405, 406, 408, 413, 415, 421}
+#: Headers that say for whom a request is, and where its body ends.
+_FRAMING: Final = (b"host", b"content-length")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +106,10 @@ def judge(request: Request, answer: Answer) -> None:
 
 
 def _judge_id(request: Request, answer: Answer, sent: Message) -> None:
-    hosts = [value for name, value in request.headers if name.lower() == b"host"]
-    if answer.status == 400 and (len(hosts) != 1 or not answer.kind.startswith("application/json")):
-        return  # HTTP itself is broken
+    hosts, lengths = ([value for name, value in request.headers if name.lower() == one] for one in _FRAMING)
+    is_whole = [length.strip() for length in lengths] == [str(len(request.body)).encode()]
+    if answer.status == 400 and (len(hosts) != 1 or not is_whole or not answer.kind.startswith("application/json")):
+        return  # HTTP itself is broken, or its body is another one than was meant
     if answer.status == 200 and not answer.messages:
         raise AnswerError("a request was answered with nothing", request)
     if answer.status == 202:
