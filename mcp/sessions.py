@@ -6,12 +6,13 @@ belongs to the principal that opened it. Its id names it and is never authentica
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from mcp.protocol.state import State
+from telemetry.tracing import session_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,11 @@ class Session:
     def principal(self) -> str:
         """Who opened it."""
         return self.state.principal
+
+    @property
+    def label(self) -> str:
+        """What may be shown of the id."""
+        return session_label(self.id)
 
 
 class SessionStore(Protocol):
@@ -49,6 +55,17 @@ class SessionStore(Protocol):
 
     async def end(self, id: str) -> bool:
         """End a session; True when this call ended it."""
+
+    async def list(
+        self, *, principal: str | None = None, after: str | None = None, limit: int = 100
+    ) -> tuple[Sequence[Session], str | None]:
+        """Sessions, the newest first, and the position to go on from (None: that was all).
+
+        `after` is the position of an earlier page; one that no page gave raises ValueError.
+        """
+
+    async def labelled(self, label: str) -> Session | None:
+        """The session with that label."""
 
     async def sweep(self, idle_since: datetime) -> int:
         """End every session last seen before that time; answers how many."""

@@ -7,7 +7,7 @@ uses them; no method awaits, so each is atomic in it.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -77,6 +77,22 @@ class MemorySessions:
         if found := id in self._sessions:
             self._remove(id)
         return found
+
+    async def list(
+        self, *, principal: str | None = None, after: str | None = None, limit: int = 100
+    ) -> tuple[Sequence[Session], str | None]:
+        """Copies."""
+        place = None if after is None else values.parse_position(after)
+        found = [session for session in self._sessions.values() if principal in {None, session.principal}]
+        found.sort(key=lambda session: (session.created, session.label), reverse=True)
+        found = [session for session in found if place is None or (session.created, session.label) < place]
+        items = [_copy(session) for session in found[:limit]]
+        more = len(found) > limit and items
+        return items, values.position(items[-1].created, items[-1].label) if more else None
+
+    async def labelled(self, label: str) -> Session | None:
+        """A copy."""
+        return next((_copy(session) for session in self._sessions.values() if session.label == label), None)
 
     async def sweep(self, idle_since: datetime) -> int:
         """Strictly before that time."""

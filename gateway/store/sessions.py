@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from auth.changes import Change, Subject
@@ -34,6 +34,10 @@ _TOUCH: Final = (
     .values(last_seen_at=bindparam("seen"))
 )
 _END: Final = delete(table).where(table.c.id == bindparam("key"))
+_NEWEST: Final = (
+    select(table).where(table.c.label.is_not(None)).order_by(table.c.created_at.desc(), table.c.label.desc())
+)
+_LABELLED: Final = select(table).where(table.c.label == bindparam("name"))
 _SWEEP: Final = delete(table).where(table.c.last_seen_at < bindparam("idle_since"))
 _COUNT: Final = select(func.count()).select_from(table)
 
@@ -94,6 +98,27 @@ class SqlSessions:
 
         return await self._database.write(job) if values.storable(id) else False
 
+    async def list(
+        self, *, principal: str | None = None, after: str | None = None, limit: int = 100
+    ) -> tuple[Sequence[Session], str | None]:
+        """One statement. A session without a label, of an older version's, is left out."""
+        query = _NEWEST
+        if principal is not None:
+            query = query.where(table.c.principal == principal)
+        if after is not None:
+            query = query.where(tuple_(table.c.created_at, table.c.label) < values.parse_position(after))
+        if not values.storable(principal):
+            return (), None
+        rows = await self._database.read(lambda connection: connection.execute(query.limit(limit + 1)).all())
+        return _part([found for row in rows if (found := _session(row)) is not None], limit)
+
+    async def labelled(self, label: str) -> Session | None:
+        """One statement."""
+        if not values.storable(label):
+            return None
+        row = await self._database.read(lambda connection: connection.execute(_LABELLED, {"name": label}).first())
+        return None if row is None else _session(row)
+
     async def sweep(self, idle_since: datetime) -> int:
         """One statement, however many there are. No change is recorded: every process tells an idle one by itself."""
         return await self._database.write(executing(_SWEEP, {"idle_since": idle_since}))
@@ -101,6 +126,12 @@ class SqlSessions:
     async def count(self) -> int:
         """One statement."""
         return await self._database.read(lambda connection: connection.execute(_COUNT).scalar_one())
+
+
+def _part(found: Sequence[Session], limit: int) -> tuple[Sequence[Session], str | None]:
+    items = found[:limit]
+    more = len(found) > limit and items
+    return items, values.position(items[-1].created, items[-1].label) if more else None
 
 
 def _row(session: Session) -> dict[str, Any]:
@@ -113,6 +144,7 @@ def _row(session: Session) -> dict[str, Any]:
         "revision": state.revision and state.revision.value,
         "client": state.client,
         "capabilities": state.capabilities,
+        "label": session.label,
         "created_at": session.created,
         "last_seen_at": session.last_seen,
         **_changing(state),

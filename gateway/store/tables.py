@@ -85,9 +85,13 @@ session: Final = Table(
     Column("log_level", Text),
     Column("created_at", Moment, nullable=False),
     Column("last_seen_at", Moment, nullable=False),
+    # What may be shown of the id; an older version leaves it out.
+    Column("label", _id()),
     # `id` makes the index enough to find a principal's idlest sessions.
     Index(None, "principal", "last_seen_at", "id"),
     Index(None, "last_seen_at"),
+    Index(None, "label"),
+    Index(None, "created_at", "label"),
 )
 
 conversation: Final = Table(

@@ -229,3 +229,38 @@ async def test_count_counts_every_principal(sessions):
     for n in range(7):
         await sessions.open(session(f"s{n}", principal=f"p{n % 3}"), most=10)
     assert await sessions.count() == 7
+
+
+async def test_a_list_holds_every_session_once_the_newest_first(sessions):
+    """In pages, of everybody or of one principal."""
+    for n in range(7):
+        await sessions.open(session(f"s{n}", principal=f"p{n % 2}", minute=n // 2), most=10)
+
+    async def listed(limit, **asked):
+        found, after = [], None
+        while True:
+            items, after = await sessions.list(limit=limit, after=after, **asked)
+            found += items
+            if after is None:
+                return found
+
+    everything = await listed(100)
+    assert sorted(one.id for one in everything) == [f"s{n}" for n in range(7)]
+    assert everything == sorted(everything, key=lambda one: (one.created, one.label), reverse=True)
+    assert await listed(2) == await listed(1) == everything
+    assert await listed(2, principal="p1") == [one for one in everything if one.principal == "p1"]
+    assert await listed(2, principal="nobody") == []
+
+
+@pytest.mark.parametrize("after", ["", "x", "1.", "0.\0", "99999999999999999999.a"])
+async def test_a_place_that_no_page_named_is_refused(sessions, after):
+    with pytest.raises(ValueError, match="position"):
+        await sessions.list(after=after)
+
+
+async def test_a_session_is_found_by_what_may_be_shown_of_it(sessions):
+    opened = session("secret-id")
+    await sessions.open(opened, most=10)
+    assert opened.label not in ("", "secret-id")
+    assert await sessions.labelled(opened.label) == opened
+    assert [await sessions.labelled(label) for label in ("secret-id", "", "\0")] == [None] * 3
