@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import re
 import sys
@@ -29,7 +28,6 @@ _FAILED: Final = 1
 _PIPE_CLOSED: Final = 128 + 13
 
 _COLUMNS: Final = ("at", "principal", "action", "object", "decision", "reason", "address", "request_id")
-_PAGE: Final = 500
 _MOST: Final = 10_000
 _AGO: Final = re.compile(r"([0-9]{1,6})([smhd])")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -103,14 +101,13 @@ async def _newest(settings: Settings, options: argparse.Namespace) -> tuple[Audi
 
 
 async def _write_all(settings: Settings, options: argparse.Namespace) -> int:
+    from gateway import trails
+
     async with _opened(settings) as audit:
         if audit is None:
             return _FAILED
-        after: int | None = None
-        while rows := await audit.page(**_filters(options), after=after, limit=_PAGE):
-            # ASCII only, so that neither a control character nor a change of direction reaches a terminal.
-            sys.stdout.writelines(json.dumps(row.plain(), ensure_ascii=True) + "\n" for row in rows)
-            after = rows[-1].seq
+        async for rows in trails.pages(audit, _filters(options)):
+            sys.stdout.writelines(map(trails.line, rows))
         sys.stdout.flush()
         return _DONE
 

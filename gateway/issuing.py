@@ -29,6 +29,7 @@ from auth.tokens import (
     is_local_principal,
     is_name,
     issue,
+    succeed,
 )
 from gateway.store import audit
 from mcp.recording import Circumstances
@@ -36,6 +37,8 @@ from telemetry.audit import AuditRecord, Decision
 
 DEFAULT_DAYS: Final = DEFAULT_LIFETIME.days
 MOST_DAYS: Final = LONGEST_LIFETIME.days
+#: Seconds that a replaced token may still count.
+MOST_OVERLAP: Final = 30 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,15 @@ async def keep(tokens: TokenStore, new: Issued, by: Circumstances) -> Obstacle |
 async def revoke(tokens: TokenStore, id: str, by: Circumstances, now: datetime) -> TokenRecord | None:
     """Revoke the token and answer it as it is then; an earlier revocation stands. None: no such token."""
     return await tokens.revoke(id, at=now, by=by.principal, also=audited("token.revoke", id, by))
+
+
+async def rotate(
+    tokens: TokenStore, old: TokenRecord, overlap: timedelta, by: Circumstances, now: datetime
+) -> Issued | Obstacle:
+    """Replace a token by one with a new secret; the old one still counts for the overlap. Or what is in the way."""
+    new = succeed(old, by=by.principal, now=now, entropy=secrets.token_bytes(ISSUE_BYTES))
+    also = audited("token.rotate", old.id, by)
+    return await tokens.rotate(old.id, new.record, new.minted.sha256, ends=now + overlap, also=also) or new
 
 
 def audited(action: str, what: str, by: Circumstances, *, reason: str | None = None) -> Also:

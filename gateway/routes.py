@@ -18,13 +18,35 @@ OPENAPI: Final = f"{ADMIN}/openapi.json"
 TOKENS: Final = f"{ADMIN}/tokens"
 TOKEN: Final = f"{TOKENS}/{{id}}"
 REVOKE_TOKEN: Final = f"{TOKEN}/revoke"
+ROTATE_TOKEN: Final = f"{TOKEN}/rotate"
+PRINCIPALS: Final = f"{ADMIN}/principals"
+PRINCIPAL: Final = f"{PRINCIPALS}/{{key}}"
+DISABLE_PRINCIPAL: Final = f"{PRINCIPAL}/disable"
+ENABLE_PRINCIPAL: Final = f"{PRINCIPAL}/enable"
+PERMISSIONS: Final = f"{PRINCIPAL}/permissions"
+SESSIONS: Final = f"{ADMIN}/sessions"
+SESSION: Final = f"{SESSIONS}/{{label}}"
+AUDIT: Final = f"{ADMIN}/audit"
+EXPORT_AUDIT: Final = f"{AUDIT}/export"
+HARNESSES: Final = f"{ADMIN}/harnesses"
+HARNESS: Final = f"{HARNESSES}/{{id}}"
 GRANTS: Final = f"{ADMIN}/grants"
 GRANT: Final = f"{GRANTS}/{{id}}"
 
-_TEMPLATES: Final = (TOKEN, REVOKE_TOKEN, GRANT)
-ROUTES: Final = frozenset(
-    {MCP, *PROBES, RESOURCE_METADATA, RESOURCE_METADATA_ROOT, OPENAPI, TOKENS, GRANTS, *_TEMPLATES}
+_TEMPLATES: Final = (
+    TOKEN,
+    REVOKE_TOKEN,
+    ROTATE_TOKEN,
+    PRINCIPAL,
+    DISABLE_PRINCIPAL,
+    ENABLE_PRINCIPAL,
+    PERMISSIONS,
+    SESSION,
+    GRANT,
+    HARNESS,
 )
+_LISTS: Final = (TOKENS, PRINCIPALS, SESSIONS, GRANTS, AUDIT, EXPORT_AUDIT, HARNESSES)
+ROUTES: Final = frozenset({MCP, *PROBES, RESOURCE_METADATA, RESOURCE_METADATA_ROOT, OPENAPI, *_LISTS, *_TEMPLATES})
 #: Results of judging a credential.
 RESULTS: Final = ("anonymous", "token", "refused", "unavailable")
 #: Stands for every other path.

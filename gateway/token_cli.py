@@ -36,7 +36,6 @@ _USAGE_ERROR: Final = 2
 BY: Final = "cli"
 #: The same as `auth.tokens.Kind`, without loading it.
 KINDS: Final = ("pat", "svc", "adm")
-_LONGEST_OVERLAP: Final = 30 * 24 * 3600
 _PAGE: Final = 500
 
 
@@ -124,7 +123,9 @@ def _days(text: str) -> int:
 
 
 def _overlap(text: str) -> int:
-    return _number(text, 0, _LONGEST_OVERLAP)
+    from gateway.issuing import MOST_OVERLAP
+
+    return _number(text, 0, MOST_OVERLAP)
 
 
 def _number(text: str, least: int, most: int) -> int:
@@ -202,19 +203,16 @@ def _rotate(options: argparse.Namespace) -> int:
 
 
 async def _replace(stores: _Stores, id: str, overlap: timedelta) -> int:
-    from auth.tokens import ISSUE_BYTES, succeed
-    from gateway.issuing import utc_now
+    from auth.ports import Obstacle
+    from gateway import issuing
 
     old = await stores.tokens.get(id)
     if old is None:
         return _refused_unknown_token(id)
-    now = utc_now()
-    new = succeed(old, by=BY, now=now, entropy=secrets.token_bytes(ISSUE_BYTES))
-    obstacle = await stores.tokens.rotate(
-        id, new.record, new.minted.sha256, ends=now + overlap, also=_audited("token.rotate", id)
-    )
-    if obstacle is not None:
-        return _refused(obstacle, id)
+    now = issuing.utc_now()
+    new = await issuing.rotate(stores.tokens, old, overlap, by(), now)
+    if isinstance(new, Obstacle):
+        return _refused(new, id)
     output.show_secret(new)
     say(f"Token {id} ends {output.moment(now + overlap)}." if overlap else f"Token {id} is revoked.")
     return DONE

@@ -80,8 +80,8 @@ class Rates:
     """
 
     seconds: int = 10
-    calls: int = 2000
-    runs: int = 200
+    calls: int = 10_000
+    runs: int = 1000
     credentials: int = 1000
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from auth.ports import Also
 from mcp.protocol.state import State
 from telemetry.tracing import session_label
 
@@ -53,8 +54,8 @@ class SessionStore(Protocol):
     async def touch(self, seen: Mapping[str, datetime]) -> None:
         """Move `last_seen` of each session forward, never back."""
 
-    async def end(self, id: str) -> bool:
-        """End a session; True when this call ended it."""
+    async def end(self, id: str, *, also: Also | None = None) -> bool:
+        """End a session; True when this call ended it. `also` is done in the same transaction, if so."""
 
     async def list(
         self, *, principal: str | None = None, after: str | None = None, limit: int = 100

@@ -6,7 +6,7 @@ from typing import Final
 
 from fastapi import APIRouter, FastAPI, Security
 
-from gateway.admin import document, grants, tokens
+from gateway.admin import audit, document, grants, harnesses, principals, sessions, tokens
 from gateway.admin.access import administrator
 from gateway.admin.handlers import add_handlers
 from gateway.admin.refusals import AdminRefusal, declared
@@ -28,7 +28,14 @@ _ALWAYS: Final = declared(
     HttpRefusal.UNAVAILABLE,
     HttpRefusal.DRAINING,
 )
-_RESOURCES: Final = (tokens.routes, grants.routes)
+_RESOURCES: Final = (
+    tokens.routes,
+    principals.routes,
+    sessions.routes,
+    grants.routes,
+    audit.routes,
+    harnesses.routes,
+)
 
 
 def add_admin(app: FastAPI, services: Services) -> None:

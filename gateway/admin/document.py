@@ -13,6 +13,10 @@ from gateway.admin.requests import StrictRoute
 
 TAGS: Final = [
     {"name": "tokens", "description": "Who may call: tokens by id, without their secrets."},
+    {"name": "principals", "description": "Whose tokens, sessions and grants these are."},
+    {"name": "sessions", "description": "Handshake connections that clients opened, by a label."},
+    {"name": "audit", "description": "What was done and refused, for reading only."},
+    {"name": "harnesses", "description": "What connections may be, and what a principal may do in one."},
     {"name": "grants", "description": "What people allowed from now on when a rule asked."},
     {"name": "health", "description": "For load balancers, kubelets and scrapers; they need no token."},
 ]

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from gateway import granting, issuing
 from gateway.admin.access import Administrator, Wired
 from gateway.admin.models import AnyPrincipal, Listing
-from gateway.admin.refusals import AdminRefusal, Refused, declared
+from gateway.admin.refusals import AdminRefusal, Refused, bad_after, declared
 from gateway.admin.requests import StrictRoute, no_body
 from mcp.protocol.errors import HttpRefusal
 
@@ -61,8 +61,7 @@ async def list_grants(asked: Annotated[Grants, Query()], services: Wired) -> Gra
             asked.principal, now=issuing.utc_now(), after=asked.after, limit=asked.limit
         )
     except ValueError:
-        fault = {"parameter": "after", "detail": "Send what the page before has as its `after`, or leave it out."}
-        raise Refused(AdminRefusal.INVALID, errors=(fault,)) from None
+        raise bad_after() from None
     return GrantPage(items=[Grant(**granting.grant_fields(grant)) for grant in page.items], after=page.after)
 
 

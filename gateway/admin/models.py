@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from auth.caller import ANONYMOUS
 from gateway import issuing
 
 MOST_ITEMS: Final = 200
+_RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
 def _printable(text: str) -> str:
@@ -20,6 +22,16 @@ def _printable(text: str) -> str:
 
 #: One line of a client's words, to be looked up or compared and never kept.
 Words = Annotated[str, Field(max_length=512), AfterValidator(_printable)]
+
+
+def _our_principal(id: str) -> str:
+    if (why := issuing.principal_fault(id)) is not None:
+        raise ValueError(why)
+    return id
+
+
+#: A principal of our own, which need not be there yet.
+OurPrincipal = Annotated[str, Field(max_length=70), AfterValidator(_our_principal)]
 
 
 def _any_principal(id: str) -> str:
@@ -38,6 +50,17 @@ def _digits(value: object) -> object:
     if isinstance(value, str) and not (value.isascii() and value.isdigit()):
         raise ValueError("must be a whole number")
     return value
+
+
+def _rfc3339(value: object) -> object:
+    """A date and a time with a zone: what else pydantic takes for a moment is not what the document says."""
+    if isinstance(value, str) and not _RFC3339.fullmatch(value):
+        raise ValueError("must be a date and time by RFC 3339, as in 2026-01-31T12:00:00Z")
+    return value
+
+
+#: A moment in the query.
+Moment = Annotated[AwareDatetime, BeforeValidator(_rfc3339)]
 
 
 class Input(BaseModel):

@@ -29,6 +29,12 @@ class AdminRefusal(enum.Enum):
     NOT_JSON = (400, "Send the body as JSON.")
     NOT_FOUND = (404, "There is nothing at this path.")
     TOKEN_UNKNOWN = (404, "There is no token with that id. The list of tokens shows those there are.")
+    PRINCIPAL_MISSING = (404, "There is no such principal. The list of principals shows those there are.")
+    SESSION_UNKNOWN = (
+        404,
+        "There is no such session: it ended or never was. List the sessions.",
+    )
+    HARNESS_MISSING = (404, "There is no such harness. The list of harnesses shows those there are.")
     GRANT_UNKNOWN = (404, "There is no grant with that id. The list of grants shows those there are.")
     METHOD_NOT_ALLOWED = (405, "Use one of the methods that the Allow header names.")
     PRINCIPAL_UNKNOWN = (409, "There is no such principal. Make it first.")
@@ -110,3 +116,9 @@ def _declared(status: int, description: str) -> dict[str, Any]:
     }
     content = {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {"description": description, "content": content} | ({"headers": headers} if headers else {})
+
+
+def bad_after() -> Refused:
+    """The refusal of a place in a list that no page named."""
+    fault = {"parameter": "after", "detail": "Send what the page before has as its `after`, or leave it out."}
+    return Refused(AdminRefusal.INVALID, errors=(fault,))

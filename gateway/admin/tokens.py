@@ -8,26 +8,18 @@ from typing import Annotated, Final, Literal
 from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import AfterValidator, BaseModel, Field, Strict
 
+from auth.ports import Obstacle
 from auth.scopes import Scope
-from auth.tokens import MOST_NAME, Kind, TokenRecord, Valid, judge
+from auth.tokens import MOST_NAME, Issued, Kind, TokenRecord, Valid, judge
 from gateway import issuing
 from gateway.admin.access import Administrator, Wired
-from gateway.admin.models import AnyPrincipal, Input, Listing
-from gateway.admin.refusals import OBSTACLES, AdminRefusal, Refused, declared
+from gateway.admin.models import AnyPrincipal, Input, Listing, OurPrincipal
+from gateway.admin.refusals import OBSTACLES, AdminRefusal, Refused, bad_after, declared
 from gateway.admin.requests import StrictRoute, no_body
 from gateway.bootstrap import Services
-from gateway.issuing import DEFAULT_DAYS, MOST_DAYS, Wanted
+from gateway.issuing import DEFAULT_DAYS, MOST_DAYS, MOST_OVERLAP, Wanted
 from gateway.routes import TOKENS
 from mcp.protocol.errors import HttpRefusal
-
-
-def _principal(id: str) -> str:
-    if (why := issuing.principal_fault(id)) is not None:
-        raise ValueError(why)
-    return id
-
-
-_Principal = Annotated[str, Field(max_length=70), AfterValidator(_principal)]
 
 
 def _name(name: str) -> str:
@@ -39,7 +31,7 @@ def _name(name: str) -> str:
 class NewToken(Input):
     """A token to be made."""
 
-    principal: _Principal = Field(
+    principal: OurPrincipal = Field(
         description="Whose it is: `local:` and a name of up to 64 letters, digits, dots, hyphens and underscores. A "
         "principal that is missing is made.",
         examples=["local:alice"],
@@ -56,6 +48,14 @@ class NewToken(Input):
     )
     expires_days: Annotated[int, Strict(), Field(ge=1, le=MOST_DAYS)] | None = Field(
         DEFAULT_DAYS, description="Days that it is valid for; null for a token that never expires."
+    )
+
+
+class Rotation(Input):
+    """How a token is replaced."""
+
+    overlap_seconds: Annotated[int, Strict(), Field(ge=0, le=MOST_OVERLAP)] = Field(
+        0, description="How long the old secret still counts, in seconds, so that nobody has to change it at once."
     )
 
 
@@ -98,16 +98,17 @@ class TokenPage(BaseModel):
     after: str | None = Field(description="Asks for the next page when sent as `after`; null at the end of the list.")
 
 
-_BODY: Final = declared(
+BODY: Final = declared(
     AdminRefusal.NOT_JSON,
     HttpRefusal.HOST_MISSING,
     HttpRefusal.BODY_TIMEOUT,
     HttpRefusal.BODY_TOO_LARGE,
     HttpRefusal.MEDIA_TYPE,
 )
-_NO_BODY: Final = declared(HttpRefusal.BODY_TIMEOUT, HttpRefusal.BODY_TOO_LARGE)
+NO_BODY: Final = declared(HttpRefusal.BODY_TIMEOUT, HttpRefusal.BODY_TOO_LARGE)
 _UNKNOWN: Final = declared(AdminRefusal.TOKEN_UNKNOWN, AdminRefusal.NOT_FOUND)
 _LOCATION: Final = {"Location": {"description": "The path of the token.", "schema": {"type": "string"}}}
+_IN_THE_WAY: Final = (AdminRefusal.PRINCIPAL_UNKNOWN, AdminRefusal.PRINCIPAL_DISABLED, AdminRefusal.TOKEN_ENDED)
 _Id = Annotated[str, Path(max_length=64, description="The id of a token.")]
 
 routes: Final = APIRouter(prefix="/tokens", tags=["tokens"], route_class=StrictRoute)
@@ -117,16 +118,14 @@ routes: Final = APIRouter(prefix="/tokens", tags=["tokens"], route_class=StrictR
     "",
     status_code=201,
     response_description="The token was made. Keep the secret: it cannot be shown again.",
-    responses={201: {"headers": _LOCATION}} | _BODY | declared(AdminRefusal.PRINCIPAL_DISABLED),
+    responses={201: {"headers": _LOCATION}} | BODY | declared(AdminRefusal.PRINCIPAL_DISABLED),
 )
 async def create_token(wanted: NewToken, by: Administrator, services: Wired, response: Response) -> CreatedToken:
     """Make a token. Its secret is in this answer and nowhere else: if the answer is lost, revoke the token."""
     new = issuing.issued(_wanted(wanted), by=by.principal, now=issuing.utc_now())
     if (obstacle := await issuing.keep(services.tokens, new, by)) is not None:
         raise Refused(OBSTACLES[obstacle])
-    response.headers["location"] = f"{TOKENS}/{new.record.id}"
-    fields = issuing.token_fields(new.record, Valid(new.record, new.record.until))
-    return CreatedToken(**fields, secret=new.minted.secret)
+    return _created(new, response)
 
 
 @routes.get("", response_description="The tokens.")
@@ -135,8 +134,7 @@ async def list_tokens(asked: Annotated[Tokens, Query()], services: Wired) -> Tok
     try:
         page = await services.tokens.list(principal=asked.principal, after=asked.after, limit=asked.limit)
     except ValueError:
-        fault = {"parameter": "after", "detail": "Send what the page before has as its `after`, or leave it out."}
-        raise Refused(AdminRefusal.INVALID, errors=(fault,)) from None
+        raise bad_after() from None
     return TokenPage(items=await _shown(services, *page.items), after=page.after)
 
 
@@ -149,12 +147,41 @@ async def get_token(id: _Id, services: Wired) -> Token:
 @routes.post(
     "/{id}/revoke",
     response_description="The token, which is revoked.",
-    responses=_UNKNOWN | _NO_BODY,
+    responses=_UNKNOWN | NO_BODY,
     dependencies=[Depends(no_body)],
 )
 async def revoke_token(id: _Id, by: Administrator, services: Wired) -> Token:
     """End a token at once. It stays in the list; a token that was revoked before stays as it is."""
     return await _one(services, await issuing.revoke(services.tokens, id, by, issuing.utc_now()))
+
+
+@routes.post(
+    "/{id}/rotate",
+    status_code=201,
+    response_description="The token that takes its place. Keep the secret: it cannot be shown again.",
+    responses={201: {"headers": _LOCATION}} | _UNKNOWN | BODY | declared(*_IN_THE_WAY),
+)
+async def rotate_token(
+    id: _Id, wanted: Rotation, by: Administrator, services: Wired, response: Response
+) -> CreatedToken:
+    """Replace a token by one that is the same but for its id, its secret and its days, which begin anew.
+
+    A token is replaced once: if the answer is lost, revoke what took its place, and make a new one.
+    """
+    old = await services.tokens.get(id)
+    if old is None:
+        raise Refused(AdminRefusal.TOKEN_UNKNOWN)
+    overlap = timedelta(seconds=wanted.overlap_seconds)
+    new = await issuing.rotate(services.tokens, old, overlap, by, issuing.utc_now())
+    if isinstance(new, Obstacle):
+        raise Refused(OBSTACLES[new])
+    return _created(new, response)
+
+
+def _created(new: Issued, response: Response) -> CreatedToken:
+    response.headers["location"] = f"{TOKENS}/{new.record.id}"
+    fields = issuing.token_fields(new.record, Valid(new.record, new.record.until))
+    return CreatedToken(**fields, secret=new.minted.secret)
 
 
 def _wanted(new: NewToken) -> Wanted:

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from auth.changes import Change, Subject
+from auth.ports import Also
 from gateway.store import values
 from mcp.conversations import Conversation, ConversationPage, Entry
 from mcp.protocol.state import State
@@ -72,10 +73,12 @@ class MemorySessions:
             if session is not None and session.last_seen < moment:
                 self._sessions[id] = replace(session, last_seen=moment)
 
-    async def end(self, id: str) -> bool:
+    async def end(self, id: str, *, also: Also | None = None) -> bool:
         """True when it was there."""
         if found := id in self._sessions:
             self._remove(id)
+            if also is not None:
+                also(None)
         return found
 
     async def list(

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select,
 from sqlalchemy.exc import IntegrityError
 
 from auth.changes import Change, Subject
+from auth.ports import Also
 from gateway.store import values
 from gateway.store.changes import record
 from gateway.store.engine import Database, executing, one_at_a_time
@@ -87,13 +88,15 @@ class SqlSessions:
         if rows := [{"key": id, "seen": moment} for id, moment in moments if values.storable(id)]:
             await self._database.write(executing(_TOUCH, rows))
 
-    async def end(self, id: str) -> bool:
+    async def end(self, id: str, *, also: Also | None = None) -> bool:
         """One transaction."""
 
         def job(connection: Connection) -> bool:
             ended = connection.execute(_END, {"key": id}).rowcount > 0
             if ended:
                 record(connection, Change(Subject.SESSION, id))
+                if also is not None:
+                    also(connection)
             return ended
 
         return await self._database.write(job) if values.storable(id) else False

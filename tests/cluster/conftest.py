@@ -16,6 +16,8 @@ from tests.support.server import serving
 from tests.support.unprivileged import folder, own, unprivileged
 
 SETTINGS = {
+    # All clients are of one principal, and none of them rests.
+    "SUPERPI_RATES__CALLS": "0",
     "SUPERPI_DRAIN_DELAY_SECONDS": "2",
     "SUPERPI_DRAIN_SECONDS": "10",
     "SUPERPI_HTTP__STREAM_AFTER": "0.3",

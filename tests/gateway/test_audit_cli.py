@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway import audit_cli
+from gateway import audit_cli, trails
 from gateway.store.audit import SqlAudit
 from gateway.store.engine import open_database
 from gateway.store.migrate import migrate
@@ -121,7 +121,7 @@ def test_a_listed_row_is_one_printable_line(superpi):
 
 
 def test_export_reads_page_after_page(superpi, monkeypatch):
-    monkeypatch.setattr(audit_cli, "_PAGE", 1)
+    monkeypatch.setattr(trails, "_PAGE", 1)
     assert superpi("export").requests == "r1 r2 r3 r4"
 
 
@@ -163,7 +163,7 @@ def test_a_database_without_the_schema_is_told_and_not_made(superpi, action, tmp
 
 SCRIPT = """
 import argparse, sys
-from gateway import audit_cli
+from gateway import audit_cli, trails
 parser = argparse.ArgumentParser()
 audit_cli.add_commands(parser.add_subparsers())
 options = parser.parse_args(["audit", "export"])
