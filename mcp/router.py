@@ -52,7 +52,7 @@ from mcp.rates import Budget, Exceeded
 from mcp.sessions import Session
 from mcp.settling import Settling
 from mcp.speaking import Line, Speaker
-from telemetry.tracing import Attribute, Span, session_label
+from telemetry.tracing import Attribute, Span, cached_session_label
 
 _log: Final = logging.getLogger("superpi.router")
 
@@ -360,7 +360,7 @@ def _tell(request: Posted, state: State, session: str | None) -> None:
     if isinstance(payload, Single) and isinstance(payload.message, Request) and payload.message.method in METHODS:
         span.set(Attribute.MCP_METHOD, payload.message.method)
     if session is not None:
-        span.set(Attribute.MCP_SESSION, session_label(session))
+        span.set(Attribute.MCP_SESSION, cached_session_label(session))
     if state.revision is not None:
         span.set(Attribute.MCP_REVISION, state.revision.value)
 

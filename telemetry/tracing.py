@@ -243,10 +243,13 @@ class Tracing:
         return True
 
 
-@lru_cache(maxsize=1024)
 def session_label(id: str) -> str:
-    """What stands for a session in a span: it tells sessions apart, and none can be used by who reads it."""
+    """What stands for a session where it is shown: it tells sessions apart, and none can be used by who reads it."""
     return hashlib.sha256(id.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+#: The same for spans, of which each call has one.
+cached_session_label: Final = lru_cache(maxsize=1024)(session_label)
 
 
 def _signal_url(endpoint: str) -> str:

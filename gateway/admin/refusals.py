@@ -30,7 +30,7 @@ class AdminRefusal(enum.Enum):
     NOT_FOUND = (404, "There is nothing at this path.")
     TOKEN_UNKNOWN = (404, "There is no token with that id. The list of tokens shows those there are.")
     PRINCIPAL_MISSING = (404, "There is no such principal. The list of principals shows those there are.")
-    SESSION_UNKNOWN = (
+    SESSION_ENDED = (
         404,
         "There is no such session: it ended or never was. List the sessions.",
     )
