@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from gateway import issuing, trails
 from gateway.admin.access import Administrator, Wired
-from gateway.admin.models import Input, Listing, Moment, Words
+from gateway.admin.models import ByNumber, Input, Moment, Words
 from gateway.admin.refusals import bad_after
 from gateway.admin.requests import StrictRoute
 from gateway.store.audit import SqlAudit
@@ -28,7 +28,7 @@ class Filter(Input):
     since: Moment | None = Field(None, description="Only from this time on, by RFC 3339 with a zone.")
 
 
-class Rows(Filter, Listing):
+class Rows(Filter, ByNumber):
     """The same, a page at a time."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, Strict
 
 from auth.caller import ANONYMOUS
 from gateway import issuing
@@ -14,14 +14,23 @@ MOST_ITEMS: Final = 200
 _RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
-def _printable(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("must be one line of printable characters")
+def _text(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("must not hold U+0000")
     return text
 
 
-#: One line of a client's words, to be looked up or compared and never kept.
-Words = Annotated[str, Field(max_length=512), AfterValidator(_printable)]
+#: A client's words, to be looked up or compared and never kept.
+Words = Annotated[str, Field(max_length=512, json_schema_extra={"pattern": r"^[^\u0000]*$"}), AfterValidator(_text)]
+
+
+def _whole(value: object) -> object:
+    """To JSON 7.0 is the same number as 7 (JSON Schema, section 4.2.3)."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+#: Before the bounds of a whole number in a body, which is neither text nor a truth value.
+WHOLE: Final = (Strict(), BeforeValidator(_whole))
 
 
 def _our_principal(id: str) -> str:
@@ -30,8 +39,12 @@ def _our_principal(id: str) -> str:
     return id
 
 
+#: In documents alone: the sentences on what is wrong are ours.
+_OUR_PATTERN: Final = "local:[A-Za-z0-9._-]{1,64}"
 #: A principal of our own, which need not be there yet.
-OurPrincipal = Annotated[str, Field(max_length=70), AfterValidator(_our_principal)]
+OurPrincipal = Annotated[
+    str, Field(max_length=70, json_schema_extra={"pattern": f"^{_OUR_PATTERN}$"}), AfterValidator(_our_principal)
+]
 
 
 def _any_principal(id: str) -> str:
@@ -42,7 +55,22 @@ def _any_principal(id: str) -> str:
 
 
 #: A principal to look for: `anonymous`, one of ours, or an issuer's.
-AnyPrincipal = Annotated[Words, AfterValidator(_any_principal)]
+AnyPrincipal = Annotated[
+    Words,
+    Field(json_schema_extra={"pattern": f"^({ANONYMOUS}|{_OUR_PATTERN}|[^\\u0000#]*#[^\\u0000]*)$"}),
+    AfterValidator(_any_principal),
+]
+_PLACE: Final = r"(0|[1-9][0-9]{0,15})\.[!-~]+"
+
+
+def _place(text: str) -> str:
+    if not re.fullmatch(_PLACE, text):
+        raise ValueError("must be what the page before has as its `after`")
+    return text
+
+
+#: Where a page of a list that is ordered by time ended.
+Place = Annotated[Words, Field(json_schema_extra={"pattern": f"^{_PLACE}$"}), AfterValidator(_place)]
 
 
 def _digits(value: object) -> object:
@@ -75,7 +103,21 @@ class Listing(Input):
     limit: Annotated[int, BeforeValidator(_digits)] = Field(
         50, ge=1, le=MOST_ITEMS, description="How many items the page has at most."
     )
+    after: Place | None = Field(None, description="Where the page before ended: its `after`.")
+
+
+class ById(Listing):
+    """The same, of a list that is ordered by ids."""
+
     after: Words | None = Field(None, description="Where the page before ended: its `after`.")
+
+
+class ByNumber(Listing):
+    """The same, of a list that is ordered by numbers."""
+
+    after: Annotated[Words, Field(json_schema_extra={"pattern": "^[0-9]{1,18}$"})] | None = Field(
+        None, description="Where the page before ended: its `after`."
+    )
 
 
 class Fault(BaseModel):

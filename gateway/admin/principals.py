@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 from auth.tokens import PrincipalRecord, is_local_principal
 from gateway import issuing
 from gateway.admin.access import Administrator, Wired
-from gateway.admin.models import Input, Listing, OurPrincipal
+from gateway.admin.models import ById, Input, OurPrincipal
 from gateway.admin.refusals import AdminRefusal, Refused, bad_after, declared
 from gateway.admin.requests import StrictRoute, no_body
 from gateway.admin.tokens import BODY, NO_BODY
@@ -68,7 +68,7 @@ routes: Final = APIRouter(prefix="/principals", tags=["principals"], route_class
 
 
 @routes.get("", response_description="The principals.")
-async def list_principals(asked: Annotated[Listing, Query()], services: Wired) -> PrincipalPage:
+async def list_principals(asked: Annotated[ById, Query()], services: Wired) -> PrincipalPage:
     """List principals by id, disabled ones too."""
     try:
         page = await services.principals.list(after=asked.after, limit=asked.limit)

@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Response
-from pydantic import AfterValidator, BaseModel, Field, Strict
+from pydantic import AfterValidator, BaseModel, Field
 
 from auth.ports import Obstacle
 from auth.scopes import Scope
 from auth.tokens import MOST_NAME, Issued, Kind, TokenRecord, Valid, judge
 from gateway import issuing
 from gateway.admin.access import Administrator, Wired
-from gateway.admin.models import AnyPrincipal, Input, Listing, OurPrincipal
+from gateway.admin.models import WHOLE, AnyPrincipal, Input, Listing, OurPrincipal
 from gateway.admin.refusals import OBSTACLES, AdminRefusal, Refused, bad_after, declared
 from gateway.admin.requests import StrictRoute, no_body
 from gateway.bootstrap import Services
@@ -26,6 +26,10 @@ def _name(name: str) -> str:
     if (why := issuing.name_fault(name)) is not None:
         raise ValueError(f"is no name: {why}")
     return name
+
+
+#: What Python calls printable: no control or format character, and of the separators the space alone.
+_LINE: Final = {"pattern": r"^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$"}
 
 
 class NewToken(Input):
@@ -43,10 +47,10 @@ class NewToken(Input):
     scopes: Annotated[list[Scope], Field(min_length=1, max_length=len(Scope))] | None = Field(
         None, description="What it may be used for; without any, `admin` for the kind `adm` and else `mcp:write`."
     )
-    name: Annotated[str, Field(max_length=MOST_NAME), AfterValidator(_name)] = Field(
+    name: Annotated[str, Field(max_length=MOST_NAME, json_schema_extra=_LINE), AfterValidator(_name)] = Field(
         "", description="A note of your own: one line of printable characters.", examples=["laptop"]
     )
-    expires_days: Annotated[int, Strict(), Field(ge=1, le=MOST_DAYS)] | None = Field(
+    expires_days: Annotated[int, Field(ge=1, le=MOST_DAYS), *WHOLE] | None = Field(
         DEFAULT_DAYS, description="Days that it is valid for; null for a token that never expires."
     )
 
@@ -54,7 +58,7 @@ class NewToken(Input):
 class Rotation(Input):
     """How a token is replaced."""
 
-    overlap_seconds: Annotated[int, Strict(), Field(ge=0, le=MOST_OVERLAP)] = Field(
+    overlap_seconds: Annotated[int, Field(ge=0, le=MOST_OVERLAP), *WHOLE] = Field(
         0, description="How long the old secret still counts, in seconds, so that nobody has to change it at once."
     )
 
