@@ -10,12 +10,13 @@ import asyncio
 import os
 import re
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from gateway.token_output import say, show
+from gateway.reach import add_run
+from gateway.token_output import Fields, say, show
 
 if TYPE_CHECKING:
     from gateway.settings import Settings
@@ -41,11 +42,11 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
     listed = actions.add_parser("list", help="show the newest rows, the newest first")
     _add_filters(listed)
     listed.add_argument("--limit", type=_limit, default=50, help=f"how many, at most {_MOST} (default 50)")
-    listed.set_defaults(run=_list)
+    add_run(listed, _list, "audit list")
 
     export = actions.add_parser("export", help="write every row as one line of JSON, the oldest first")
     _add_filters(export)
-    export.set_defaults(run=_export)
+    add_run(export, _export, "audit export")
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
@@ -79,13 +80,23 @@ def _list(options: argparse.Namespace) -> int:
     rows = asyncio.run(_newest(_settings(), options))
     if rows is None:
         return _FAILED
-    show([row.plain() for row in rows], _COLUMNS, as_json=False, nothing="There are no such rows in the audit log.")
+    show_rows([row.plain() for row in rows])
     return _DONE
 
 
+def show_rows(rows: Sequence[Fields]) -> None:
+    """The rows on stdout."""
+    show(rows, _COLUMNS, as_json=False, nothing="There are no such rows in the audit log.")
+
+
 def _export(options: argparse.Namespace) -> int:
+    return piped(lambda: asyncio.run(_write_all(_settings(), options)))
+
+
+def piped(write: Callable[[], int]) -> int:
+    """Write, until whoever reads has enough."""
     try:
-        return asyncio.run(_write_all(_settings(), options))
+        return write()
     except BrokenPipeError:
         # Who read has enough; Python would complain once more when it flushes stdout at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gateway import audit_cli, grant_cli, migrate_cli, token_cli
+from gateway import audit_cli, grant_cli, migrate_cli, session_cli, token_cli
 from gateway.version import VERSION
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     stdio.add_argument("--workspace", help="folder to work in (SUPERPI_WORKSPACE)")
     stdio.add_argument("--harness", help="harness of the direct tool calls (SUPERPI_HARNESS)")
     stdio.set_defaults(run=_stdio)
-    for module in (migrate_cli, token_cli, grant_cli, audit_cli):
+    for module in (migrate_cli, token_cli, session_cli, grant_cli, audit_cli):
         module.add_commands(commands)
     return parser
 

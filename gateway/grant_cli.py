@@ -6,11 +6,13 @@ Grants go to stdout, words to stderr. Heavy imports wait until a command needs t
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from gateway import token_output as output
+from gateway.reach import add_run
 from gateway.token_cli import DONE, FAILED, by, every_page, with_database
-from gateway.token_output import say
+from gateway.token_output import Fields, say
 
 if TYPE_CHECKING:
     from gateway.store.engine import Database
@@ -28,10 +30,17 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
     listed = actions.add_parser("list", help="show the grants that count now, newest first")
     listed.add_argument("--principal", help="only those of this principal")
     listed.add_argument("--json", action="store_true", help="as JSON, with the whole of each subject")
-    listed.set_defaults(run=_list)
+    add_run(listed, _list, "grant list")
     revoke = actions.add_parser("revoke", help="end a grant at once, so that the person is asked again")
     revoke.add_argument("id", metavar="ID", help="as `superpi grant list` shows it")
-    revoke.set_defaults(run=_revoke)
+    add_run(revoke, _revoke, "grant revoke")
+
+
+def show_grants(rows: Sequence[Fields], *, as_json: bool) -> None:
+    """The grants on stdout; a table has the beginning of each subject."""
+    if not as_json:
+        rows = [{**row, "subject": _cut(row["subject"])} for row in rows]
+    output.show(rows, _COLUMNS, as_json=as_json, nothing="There are no grants.")
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -42,10 +51,7 @@ def _list(options: argparse.Namespace) -> int:
 
         grants, now = SqlGrants(database), utc_now()
         found = await every_page(lambda after: grants.list(options.principal, now=now, after=after, limit=_PAGE))
-        rows = [grant_fields(grant) for grant in found]
-        if not options.json:
-            rows = [row | {"subject": _cut(row["subject"])} for row in rows]
-        output.show(rows, _COLUMNS, as_json=options.json, nothing="There are no grants.")
+        show_grants([grant_fields(grant) for grant in found], as_json=options.json)
         return DONE
 
     return with_database(show)

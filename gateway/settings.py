@@ -21,6 +21,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from auth.authenticator import Anonymous
 from auth.permissions import Mode
 from gateway import setting_faults
+from gateway.reach import TOKEN_VARIABLE
 from gateway.setting_faults import variable
 from mcp.limits import HttpLimits, Limits, Rates
 
@@ -243,7 +244,7 @@ def load(**overrides: Any) -> Settings:
 
 def unknown() -> list[str]:
     """A line on each variable of the environment that looks like a setting and is none."""
-    return setting_faults.unknown(os.environ, variables())
+    return setting_faults.unknown(os.environ, {*variables(), TOKEN_VARIABLE})
 
 
 def variables() -> dict[str, tuple[str, Any]]:

@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gateway import token_output as output
+from gateway.reach import add_run
 from gateway.token_output import say
 
 if TYPE_CHECKING:
@@ -66,38 +67,38 @@ def _token_commands(actions: argparse._SubParsersAction[Any]) -> None:
     lifetime = create.add_mutually_exclusive_group()
     lifetime.add_argument("--expires-days", type=_days, default=90, help="days that it is valid for (default 90)")
     lifetime.add_argument("--never-expires", action="store_true", help="valid until it is revoked")
-    create.set_defaults(run=_create)
+    add_run(create, _create, "token create")
 
     listed = actions.add_parser("list", help="show the tokens, newest first, without their secrets")
     listed.add_argument("--principal", help="only those of this principal")
     listed.add_argument("--json", action="store_true", help="as JSON")
-    listed.set_defaults(run=_list)
+    add_run(listed, _list, "token list")
 
     revoke = actions.add_parser("revoke", help="end a token at once")
     revoke.add_argument("id", metavar="ID", help="as `superpi token list` shows it")
-    revoke.set_defaults(run=_revoke)
+    add_run(revoke, _revoke, "token revoke")
 
     rotate = actions.add_parser("rotate", help="replace a token by one with a new secret, and print that")
     rotate.add_argument("id", metavar="ID", help="as `superpi token list` shows it")
     rotate.add_argument(
         "--overlap-seconds", type=_overlap, default=0, help="how long the old secret still works (default 0)"
     )
-    rotate.set_defaults(run=_rotate)
+    add_run(rotate, _rotate, "token rotate")
 
 
 def _principal_commands(actions: argparse._SubParsersAction[Any]) -> None:
     create = actions.add_parser("create", help="make a principal")
     create.add_argument("id", metavar="ID", type=_local, help="like local:alice")
-    create.set_defaults(run=_create_principal)
+    add_run(create, _create_principal, "principal create")
     listed = actions.add_parser("list", help="show the principals")
     listed.add_argument("--json", action="store_true", help="as JSON")
-    listed.set_defaults(run=_list_principals)
+    add_run(listed, _list_principals, "principal list")
     disable = actions.add_parser("disable", help="refuse every token of a principal from now on")
     disable.add_argument("id", metavar="ID")
-    disable.set_defaults(run=_disable)
+    add_run(disable, _disable, "principal disable")
     enable = actions.add_parser("enable", help="take a disabling back")
     enable.add_argument("id", metavar="ID")
-    enable.set_defaults(run=_enable)
+    add_run(enable, _enable, "principal enable")
 
 
 def _local(text: str) -> str:

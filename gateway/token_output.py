@@ -26,12 +26,16 @@ def say(text: str) -> None:
 
 def show_secret(issued: Issued) -> None:
     """The secret alone on stdout, and what it is on stderr."""
-    from auth import scopes
-
     record = issued.record
-    end = "never expires" if record.expires is None else f"expires {moment(record.expires)}"
-    say(f"Token {record.id} for {record.principal}, {scopes.text(record.scopes)}, {end}. It is shown only now:")
-    print(issued.minted.secret, flush=True)  # noqa: T201 - what the command is for
+    fields = {"id": record.id, "principal": record.principal, "expires": record.expires}
+    show_new(fields | {"scopes": sorted(record.scopes)}, issued.minted.secret)
+
+
+def show_new(token: Fields, secret: str) -> None:
+    """The same of a token as data."""
+    end = "never expires" if token["expires"] is None else f"expires {moment(token['expires'])}"
+    say(f"Token {token['id']} for {token['principal']}, {' '.join(token['scopes'])}, {end}. It is shown only now:")
+    print(secret, flush=True)  # noqa: T201 - what the command is for
 
 
 def principal_fields(principal: PrincipalRecord) -> Fields:

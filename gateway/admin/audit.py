@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import datetime
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query
@@ -36,7 +35,7 @@ class Row(BaseModel):
     """One thing that happened. docs/telemetry.md says more of each column."""
 
     seq: int = Field(description="Grows in the order of writing.")
-    at: datetime = Field(description="When it happened, by the database's clock.")
+    at: str = Field(description="When it happened, by the database's clock.", json_schema_extra={"format": "date-time"})
     request_id: str = Field(description="The request that it belongs to, as in the header `X-Request-Id`.")
     principal: str = Field(description="Who did it.")
     action: str = Field(description="What was done.")

@@ -15,10 +15,11 @@ from auth.tokens import Valid, judge
 from gateway import issuing
 from gateway.admin.access import Wired
 from gateway.admin.models import Input
-from gateway.admin.principals import Key, id_of
+from gateway.admin.principals import Key
 from gateway.admin.refusals import AdminRefusal, Refused, declared
 from gateway.admin.requests import StrictRoute
 from gateway.bootstrap import Services
+from gateway.naming import id_of
 from mcp.calls import Connection
 from mcp.harness.definition import Harness as Definition
 from mcp.loadout import loadout

@@ -6,26 +6,22 @@ ask for it again changes nothing.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import BaseModel, Field
 
-from auth.tokens import PrincipalRecord, is_local_principal
+from auth.tokens import PrincipalRecord
 from gateway import issuing
 from gateway.admin.access import Administrator, Wired
 from gateway.admin.models import ById, Input, OurPrincipal
 from gateway.admin.refusals import AdminRefusal, Refused, bad_after, declared
 from gateway.admin.requests import StrictRoute, no_body
 from gateway.admin.tokens import BODY, NO_BODY
+from gateway.naming import id_of, key_of
 from gateway.routes import PRINCIPALS
 from gateway.token_output import principal_fields
-
-#: What begins the key of a principal whose id cannot stand in a path.
-_ENCODED: Final = "b64."
 
 
 class NewPrincipal(Input):
@@ -122,24 +118,6 @@ async def enable_principal(key: Key, by: Administrator, services: Wired) -> Prin
     """Take a disabling back: its tokens are taken again, as far as they are valid."""
     id = id_of(key)
     return _found(await services.principals.enable(id, also=issuing.audited("principal.enable", id, by)))
-
-
-def key_of(id: str) -> str:
-    """What names a principal in a path: no slash, which proxies decode, and nothing that ends a path."""
-    if is_local_principal(id):
-        return id
-    return _ENCODED + base64.urlsafe_b64encode(id.encode()).decode().rstrip("=")
-
-
-def id_of(key: str) -> str:
-    """The id that `key_of` was given; what it never gives is nobody's."""
-    if not key.startswith(_ENCODED):
-        return key
-    text = key.removeprefix(_ENCODED)
-    try:
-        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
-    except (binascii.Error, ValueError):
-        return ""
 
 
 def _found(principal: PrincipalRecord | None) -> Principal:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from gateway.admin.principals import id_of, key_of
+from gateway.naming import id_of, key_of
 from gateway.routes import AUDIT, EXPORT_AUDIT, HARNESSES, PRINCIPALS, SESSIONS
 from tests.support.administration import ELSEWHERE, TOKENS, administered, felt
 from tests.support.doors import DATABASES

@@ -102,7 +102,7 @@ def test_a_broken_harness_file_is_named_with_its_line(place):
     harnesses.mkdir()
     (harnesses / "ours.md").write_text("---\nid: ours\ntitle: Ours\ndescription: D\ntool: [read]\nmode: full\n---\nx\n")
     own(harnesses)
-    done = superpi(place, "serve", SUPERPI_HARNESS_DIR=str(harnesses))
+    done = superpi(place, "serve", SUPERPI_PORT="0", SUPERPI_HARNESS_DIR=str(harnesses))
     assert done.returncode == 2
     assert "ours.md:5" in complaint(done)
 
@@ -202,7 +202,7 @@ def test_a_database_among_the_files_that_are_worked_on_is_refused(place, command
     """It holds sessions and keys. Nothing is made."""
     (place / "more").mkdir()
     (place / "link").symlink_to("workspace")
-    done = superpi(place, command, **settings)
+    done = superpi(place, command, SUPERPI_PORT="0", **settings)
     words = (
         "must lie outside the workspace and its extra roots: tools work there, and the database holds sessions and "
         "keys. Set SUPERPI_DATA_DIR to a folder elsewhere, or SUPERPI_WORKSPACE to one that does not hold it."
