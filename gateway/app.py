@@ -41,6 +41,7 @@ def create_app(services: Services, *, is_secure: bool = False) -> FastAPI:
     )
     settings = services.settings
     app.state.meter = meter = Meter(settings.rates)
+    services.lifecycle.on_replicas = meter.share
     router = _router(services, meter)
     # Declared like every route; the shortcut is how requests come to it.
     app.router.routes.insert(0, Route("/mcp", endpoint=router, include_in_schema=False))

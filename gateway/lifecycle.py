@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import enum
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -98,6 +98,8 @@ class Lifecycle:
     readiness: Readiness = field(default_factory=Readiness)
     watch: Watch | None = None
     keyring: Keyring | None = None
+    #: Hears how many processes share the database, now and then.
+    on_replicas: Callable[[int], None] = lambda _count: None
     _closed: bool = False
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -125,6 +127,7 @@ class Lifecycle:
                 await self.authenticator.tidy()
                 await self.pending.tidy()
                 await self.grants.sweep(datetime.now(UTC))
+                self.on_replicas(await self.changes.replicas())
             except StoreUnavailable as error:
                 _log.warning("sessions could not be tidied: %s", error)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from typing import Final
@@ -24,7 +25,19 @@ class Meter:
 
     def __init__(self, rates: Rates) -> None:
         self._windows = MovingWindowRateLimiter(MemoryStorage())
+        self._rates = rates
         self._seconds = rates.seconds
+        self._once = RateLimitItemPerSecond(1, rates.seconds, "told")
+        self._trickle = RateLimitItemPerSecond(1, _TRICKLE, "trickle")
+        self._replicas = 0
+        self._bounds: dict[Budget, RateLimitItemPerSecond] = {}
+        self.share(1)
+
+    def share(self, replicas: int) -> None:
+        """Take the part of each bound that is this process's, of so many that a balancer sends requests to."""
+        if replicas == self._replicas:
+            return
+        self._replicas, rates = replicas, self._rates
         most = {
             Budget.CALLS: rates.calls,
             Budget.CHEAP: rates.calls * CHEAPER,
@@ -32,10 +45,10 @@ class Meter:
             Budget.CREDENTIALS: rates.credentials,
         }
         self._bounds = {
-            budget: RateLimitItemPerSecond(bound, rates.seconds, budget) for budget, bound in most.items() if bound
+            budget: RateLimitItemPerSecond(math.ceil(bound / replicas), self._seconds, budget)
+            for budget, bound in most.items()
+            if bound
         }
-        self._once = RateLimitItemPerSecond(1, rates.seconds, "told")
-        self._trickle = RateLimitItemPerSecond(1, _TRICKLE, "trickle")
 
     def take(self, who: str, costs: Mapping[Budget, int]) -> Exceeded | None:
         """Count requests of somebody; the budget that has no room for them, if so, and then they do not count."""

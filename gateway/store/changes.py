@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, text
 
 from auth.changes import Change, Hear, Subject
 from gateway.store import values
 from gateway.store.engine import Database, note, open_database
 from gateway.store.faults import StoreUnavailable
-from gateway.store.listening import CHANNEL, Listener
+from gateway.store.listening import CHANNEL, NAME, Listener
 from gateway.store.positions import Position
 from gateway.store.tables import change as table
 
@@ -44,6 +44,9 @@ _NEW: Final = (
     .order_by(table.c.seq)
 )
 _LATEST: Final = select(table.c.seq).order_by(table.c.seq.desc()).limit(bindparam("most"))
+_LISTENERS: Final = text(
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = :name"
+)
 #: The newest row stays: SQLite counts on from the highest number that is there.
 _PRUNED: Final = delete(table).where(
     table.c.at < bindparam("before"), table.c.seq < select(func.max(table.c.seq)).scalar_subquery()
@@ -85,6 +88,13 @@ class StoreChanges:
     async def announce(self, change: Change) -> None:
         """Tell every process of a change that is nothing but news. Raises StoreUnavailable."""
         await self._database.write(lambda connection: record(connection, change))
+
+    async def replicas(self) -> int:
+        """How many processes listen to this database, this one among them. Raises StoreUnavailable."""
+        if not self._database.is_server or self._reader is None:
+            return 1
+        rows = await self._asked({"name": NAME}, _LISTENERS)
+        return max(1, int(rows[0][0]))
 
     def silent_seconds(self) -> float:
         """Since the begin of the last reading that succeeded; 0 when that is no longer ago than it should be."""

@@ -17,6 +17,8 @@ from gateway.store.engine import name_of, parse, product_of
 _log: Final = logging.getLogger("superpi.store")
 
 CHANNEL: Final = "superpi_change"
+#: What the connections that listen call themselves: as many as there are processes.
+NAME: Final = "superpi-listen"
 
 #: Seconds until a lost connection is made again: the first time, and at most.
 _SOON: Final = 0.25
@@ -55,7 +57,7 @@ class Listener:
     async def _listen(self) -> None:
         import psycopg
 
-        connection = await psycopg.AsyncConnection.connect(self._dsn, autocommit=True)
+        connection = await psycopg.AsyncConnection.connect(self._dsn, autocommit=True, application_name=NAME)
         async with connection:
             await connection.execute(f"LISTEN {CHANNEL}")
             self._pause = _SOON

@@ -9,7 +9,10 @@ import pytest
 from gateway.routes import PROBES, is_admin
 from tests.support.administration import TOKENS, administered, felt
 from tests.support.eras import request as stateless
+from tests.support.postgres import running
 from tests.support.raw_http import BOTH, INITIALIZE
+from tests.support.server import serving
+from tests.support.unprivileged import folder, unprivileged
 
 CALLS, SECONDS, RUNS, WRONG = 20, 3, 4, 5
 
@@ -180,3 +183,20 @@ def test_no_credential_is_no_guess(office):
     with httpx.Client(trust_env=False) as http:
         answers = [http.post(office.server.url, content=json.dumps(INITIALIZE)) for _ in range(4 * WRONG)]
     assert {answer.status_code for answer in answers} == {401}
+
+
+def test_replicas_on_one_database_share_a_bound():
+    """Each allows its part once it knows of the others."""
+    settings = {"SUPERPI_RATES__CALLS": "20", "SUPERPI_RATES__SECONDS": "60", "SUPERPI_SESSION_IDLE_SECONDS": "4"}
+    with running() as postgres, administered(postgres, **settings) as office, folder() as workspace, folder() as home:
+        alone = calls(office, "alice")
+        assert alone.count(200) == 20
+        with serving(unprivileged(), workspace, home, **office.settings):
+            time.sleep(5)
+            shared = calls(office, "bob")
+    assert shared.count(200) == 10
+
+
+def calls(office, name):
+    member = Member(office, name)
+    return [member.call(id).status_code for id in range(25)]

@@ -86,3 +86,17 @@ def test_the_answer_says_when_to_come_again():
         (429, 5, {b"retry-after": b"7", b"ratelimit-policy": b'"calls";q=20;w=10', b"ratelimit": b'"calls";r=0;t=7'})
     )
     assert "Up to 20 in 10 s (SUPERPI_RATES__CALLS). Wait 7 s." in refused.message
+
+
+def test_replicas_share_a_bound():
+    """Rounded up, so that nobody is shut out; and it is whole again when the others have gone."""
+    meter = Meter(Rates(calls=10))
+
+    def room(who):
+        return sum(meter.take(who, WORKS) is None for _ in range(20))
+
+    assert room("alice") == 10
+    meter.share(3)
+    assert room("bob") == 4
+    meter.share(1)
+    assert room("carol") == 10
