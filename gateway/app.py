@@ -13,7 +13,7 @@ from auth.permissions import Need
 from gateway.admin.api import add_admin
 from gateway.admin.document import TAGS
 from gateway.bootstrap import Services
-from gateway.health import health_routes
+from gateway.health import health_routes, metrics_routes
 from gateway.metadata import metadata_routes
 from gateway.middleware import Edge
 from gateway.origins import Rules
@@ -60,6 +60,13 @@ def create_app(services: Services, *, is_secure: bool = False) -> FastAPI:
         meter=meter,
         is_secure=is_secure,
     )
+    return app
+
+
+def metrics_app(services: Services) -> FastAPI:
+    """An application that has the metrics, and nothing else."""
+    app = FastAPI(openapi_url=None, telemetry={"tracing": False, "metrics": False, "logs": False})
+    app.include_router(metrics_routes(services))
     return app
 
 

@@ -61,6 +61,15 @@ def health_routes(services: Services) -> APIRouter:
             sandbox_detail=shell.why,
         )
 
+    if services.settings.metrics_port is None:
+        routes.include_router(metrics_routes(services))
+    return routes
+
+
+def metrics_routes(services: Services) -> APIRouter:
+    """The metrics alone, for a port of their own."""
+    routes = APIRouter(tags=["health"])
+
     @routes.get("/metrics", response_class=Response)
     def metrics() -> Response:
         """The metrics in Prometheus's text format."""
@@ -73,7 +82,7 @@ def health_routes(services: Services) -> APIRouter:
 async def _asked(services: Services, complaint: Complaint) -> tuple[str, str]:
     """How the store is, by asking it, and in words for anybody; what names the database goes to the log alone."""
     try:
-        await services.session_store.count()
+        await services.database.ping()
     except StoreUnavailable as error:
         complaint.say(str(error))
         return "unavailable", error.public

@@ -13,14 +13,14 @@ import logging
 import math
 import signal
 import socket
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import uvicorn
 
-from gateway.app import create_app
+from gateway.app import create_app, metrics_app
 from gateway.bootstrap import Services, build
 from gateway.heads import Bounded
 from gateway.lifecycle import Lifecycle
@@ -50,7 +50,9 @@ async def serve(settings: Settings, build: Callable[[Settings], Awaitable[Servic
     Raises SettingsError and StoreUnavailable for what an operator has to mend.
     """
     tls = Tls.of(settings)
-    sock = _bind(settings)
+    sock = _bind(settings.host, settings.port, "SUPERPI_PORT")
+    port = settings.metrics_port
+    apart = None if port is None else _bind(settings.host, port, "SUPERPI_METRICS_PORT")
     services = await build(settings)
     server = _Server(_config(services, tls))
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -59,7 +61,8 @@ async def serve(settings: Settings, build: Callable[[Settings], Awaitable[Servic
     renewing = None if tls is None else asyncio.create_task(tls.keep_current())
     _drain_on_signal(server, services.lifecycle, settings, opening)
     try:
-        await server.serve(sockets=[sock])
+        async with _metrics(services, apart):
+            await server.serve(sockets=[sock])
     finally:
         if renewing is not None:
             renewing.cancel()
@@ -69,6 +72,21 @@ async def serve(settings: Settings, build: Callable[[Settings], Awaitable[Servic
         await services.close()
     if not opening.cancelled():
         opening.result()
+
+
+@asynccontextmanager
+async def _metrics(services: Services, sock: socket.socket | None) -> AsyncIterator[None]:
+    """The metrics on a port of their own, if they have one, for as long as the rest is served."""
+    if sock is None:
+        yield
+        return
+    server = _Server(_metrics_config(services))
+    serving = asyncio.create_task(server.serve(sockets=[sock]))
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await asyncio.wait((serving,))
 
 
 async def _open(services: Services, server: uvicorn.Server, url: str) -> None:
@@ -91,21 +109,21 @@ def _calm_collector() -> None:
     gc.set_threshold(*_COLLECT_AFTER)
 
 
-def _bind(settings: Settings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+def _bind(host: str, port: int, variable: str) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        sock.bind((settings.host, settings.port))
+        sock.bind((host, port))
     except OSError as error:
         sock.close()
         if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
             raise SettingsError(
-                f"SUPERPI_HOST: {settings.host} is no address of this machine. Set SUPERPI_HOST=127.0.0.1."
+                f"SUPERPI_HOST: {host} is no address of this machine. Set SUPERPI_HOST=127.0.0.1."
             ) from None
         raise SettingsError(
-            f"SUPERPI_PORT: cannot listen on {settings.host}:{settings.port}: {error.strerror}. "
-            "Set SUPERPI_PORT to a free port, or to 0 for any."
+            f"{variable}: cannot listen on {host}:{port}: {error.strerror}. Set {variable} to a free port"
+            f"{', or to 0 for any' if variable == 'SUPERPI_PORT' else ''}."
         ) from None
     sock.listen(_BACKLOG)
     sock.setblocking(False)  # noqa: FBT003 - the standard library's own signature
@@ -116,18 +134,34 @@ def _config(services: Services, tls: Tls | None) -> uvicorn.Config:
     proxies = list(services.settings.trusted_proxies)
     return uvicorn.Config(
         create_app(services, is_secure=tls is not None),
-        http=cast("type[asyncio.Protocol]", partial(Bounded, services.settings.http)),
-        ws="none",
+        http=_protocol(services.settings),
         lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
         proxy_headers=bool(proxies),
         forwarded_allow_ips=proxies,
         ssl_context_factory=None if tls is None else lambda _config, _default: tls.context,
         timeout_keep_alive=math.ceil(services.settings.http.idle_seconds),
-        timeout_graceful_shutdown=_CLOSE_SECONDS,
+        **_COMMON,
     )
+
+
+def _metrics_config(services: Services) -> uvicorn.Config:
+    return uvicorn.Config(
+        metrics_app(services), http=_protocol(services.settings), lifespan="off", proxy_headers=False, **_COMMON
+    )
+
+
+def _protocol(settings: Settings) -> type[asyncio.Protocol]:
+    return cast("type[asyncio.Protocol]", partial(Bounded, settings.http))
+
+
+#: What all listeners have in common.
+_COMMON: Final[dict[str, Any]] = {
+    "ws": "none",
+    "log_config": None,
+    "access_log": False,
+    "server_header": False,
+    "timeout_graceful_shutdown": _CLOSE_SECONDS,
+}
 
 
 def _drain_on_signal(

@@ -111,6 +111,9 @@ class Settings(BaseSettings):
 
     host: str = Field("127.0.0.1", min_length=1, description="Address to listen on; beyond loopback only with tokens.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes any free one.")
+    metrics_port: Annotated[int | None, BeforeValidator(_given)] = Field(
+        None, ge=1, le=65535, description="Port of the metrics alone; without it they are on the same one."
+    )
     workspace: Annotated[tuple[_Folder, ...], BeforeValidator(_paths), Field(min_length=1)] = Field(
         (Path(),),
         description="The workspace folder. Further folders after a colon are extra roots that only mode full reaches.",

@@ -242,6 +242,10 @@ class Database:
         """
         return await self._run(self._writing, self._write, job)
 
+    async def ping(self) -> None:
+        """Ask for nothing. Raises StoreUnavailable."""
+        await self.read(lambda connection: connection.exec_driver_sql("SELECT 1").one())
+
     def observe(self) -> None:
         """Have each statement be a span of the request that it serves."""
         for lane in (self._reading, self._writing):
