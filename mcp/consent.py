@@ -112,7 +112,7 @@ class Consent:
             return None
         now, caller = self.now(), where.caller
         reach: Reach = OfHarness(where.harness, now + LASTING) if where.session is None else OfSession(where.session)
-        grant = Grant(secrets.token_urlsafe(12), caller.principal, reach, tool, subject, rule, now, caller.token)
+        grant = Grant(secrets.token_hex(12), caller.principal, reach, tool, subject, rule, now, caller.token)
         try:
             kept = await _promptly(self.grants.add(grant))
         except StoreAway as error:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -266,3 +267,10 @@ async def test_the_question_takes_the_three_answers_and_no_other(consent):
         assert read(question, sent) == Elicited("accept", {"answer": answer})
     assert isinstance(read(question, {"action": "accept", "content": {"answer": "Allow once"}}), Unanswered)
     assert MOST_QUESTIONS > 1
+
+
+async def test_a_grant_is_named_by_what_a_command_takes_for_no_option(consent, grants):
+    """`superpi grant revoke ID` took an id that begins with a hyphen for a flag."""
+    await consent.given("bash", ASK, STATELESS, says(ALWAYS))
+    (grant,) = (await grants.list("local:alice")).items
+    assert re.fullmatch("[0-9a-f]{24}", grant.id)
