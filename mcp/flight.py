@@ -10,11 +10,18 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
-from auth.changes import Change, Subject
+from auth.changes import Change, Subject, doubts
+from auth.ports import StoreAway
+from mcp.pending import Credential
 from mcp.protocol import codec
 from mcp.protocol.wire import RequestId, is_request_id
 
 T = TypeVar("T")
+
+#: What is known of a running call: its id, and what let it in.
+_Call = tuple[RequestId, Credential | None]
+#: Seconds between two looks at a token while the store is away.
+_AGAIN: Final = 1.0
 
 #: Characters of a withdrawal that other processes are told of; an id that needs more is nobody's.
 _LONGEST: Final = 512
@@ -33,25 +40,30 @@ class Flight:
     """
 
     def __init__(self, on_landed: Callable[[str], None] = lambda _connection: None) -> None:
-        self._calls: dict[str, dict[asyncio.Task[Any], RequestId]] = {}
+        self._calls: dict[str, dict[asyncio.Task[Any], _Call]] = {}
+        self._judging: set[asyncio.Task[None]] = set()
         self.on_landed = on_landed
 
-    def start(self, connection: str, id: RequestId, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Run `work` as a call of that connection."""
+    def start(
+        self, connection: str, id: RequestId, work: Coroutine[Any, Any, T], credential: Credential | None = None
+    ) -> asyncio.Task[T]:
+        """Run `work` as a call of that connection, which ends with the token that let it in."""
         task = asyncio.get_running_loop().create_task(work)
-        self._calls.setdefault(connection, {})[task] = id
+        self._calls.setdefault(connection, {})[task] = (id, credential)
         task.add_done_callback(lambda done: self._landed(connection, done))
         return task
 
     def cancel(self, connection: str, id: RequestId) -> bool:
         """Cancel the one call with that id; False when there is none, or more than one."""
-        found = [task for task, own in self._calls.get(connection, {}).items() if own == id and type(own) is type(id)]
+        calls = self._calls.get(connection, {})
+        found = [task for task, (own, _) in calls.items() if own == id and type(own) is type(id)]
         if len(found) != 1:
             return False
         return found[0].cancel()
 
     def hear(self, change: Change | None) -> None:
-        """Cancel what was withdrawn, and what runs for a session that ended, through another process too."""
+        """Cancel what was withdrawn, and what runs by a session or token that ended, through another process too."""
+        self._doubt(change)
         match change:
             case Change(Subject.SESSION, id):
                 self.cancel_all(id)
@@ -61,6 +73,16 @@ class Flight:
                         self.cancel(connection, id)
             case _:
                 return
+
+    def _doubt(self, change: Change | None) -> None:
+        for calls in self._calls.values():
+            for task, (_, credential) in calls.items():
+                # Who was let in without a token is not put out because somebody else has one now.
+                if credential is None or credential.caller.token is None or not doubts(change, credential.caller):
+                    continue
+                judging = asyncio.get_running_loop().create_task(_judge(task, credential))
+                self._judging.add(judging)
+                judging.add_done_callback(self._judging.discard)
 
     def cancel_all(self, connection: str | None = None) -> None:
         """Cancel every call of a connection; of all connections without one."""
@@ -90,3 +112,15 @@ class Flight:
         if not calls:
             del self._calls[connection]
             self.on_landed(connection)
+
+
+async def _judge(task: asyncio.Task[Any], credential: Credential) -> None:
+    """Cancel a call whose token lets nobody in any more; while that cannot be told it goes on."""
+    while not task.done():
+        try:
+            if await credential.again() is None:
+                task.cancel()
+        except StoreAway:
+            await asyncio.sleep(_AGAIN)
+        else:
+            return

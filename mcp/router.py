@@ -287,13 +287,14 @@ class Router:
     def _started(self, request: Posted, step: Step, session: Session | None, *, can_stream: bool) -> Settling:
         """The effects of a step under way, each with a way to speak to the client."""
         engine, name = request.offered.engine, _STATELESS if session is None else session.id
-        settling = Settling(engine, step, self.flight, name)
+        credential = self._credential(request.scope)
+        settling = Settling(engine, step, self.flight, name, credential)
         line = Line(
             name,
             settling.say if can_stream else None,
             None if session is None else self.pending,
             self.limits.ask_seconds,
-            self._credential(request.scope),
+            credential,
         )
 
         def perform(effect: Effect) -> Coroutine[Any, Any, Value]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from mcp.flight import Flight
+from mcp.pending import Credential
 from mcp.protocol.effects import Cancelled, Effect, Outcome, Value
 from mcp.protocol.engine import Engine, Step
 
@@ -24,11 +25,14 @@ _WOKEN, _TOO_LATE = True, False
 class Settling:
     """The effects of one step under way. They start with `start` and run on whoever waits, or nobody."""
 
-    def __init__(self, engine: Engine, step: Step, flight: Flight, connection: str) -> None:
+    def __init__(
+        self, engine: Engine, step: Step, flight: Flight, connection: str, credential: Credential | None = None
+    ) -> None:
         self._engine = engine
         self._step = step
         self._flight = flight
         self._connection = connection
+        self._credential = credential
         self._tasks: dict[asyncio.Task[Value], Effect] = {}
         self._running = 0
         self._unsent: deque[bytes] = deque()
@@ -37,7 +41,7 @@ class Settling:
     def start(self, perform: Perform) -> None:
         """Begin every effect."""
         for effect in self._step.effects:
-            task = self._flight.start(self._connection, effect.request_id, perform(effect))
+            task = self._flight.start(self._connection, effect.request_id, perform(effect), self._credential)
             self._tasks[task] = effect
             self._running += 1
             task.add_done_callback(self._landed)

@@ -145,22 +145,30 @@ def test_sessions_are_listed_and_ended_by_their_label(office):
     assert [(row["action"], row["reason"]) for row in rows] == [("session.end", "of local:rita")]
 
 
-def test_the_end_of_a_session_stops_what_runs_in_it_on_every_replica(postgres):
-    """Within two seconds, and a command writes nothing more."""
+@pytest.mark.parametrize("act", ["end", "revoke", "disable"])
+def test_taking_access_away_stops_what_runs_on_every_replica(postgres, act):
+    """Case C10: within two seconds, and a command writes nothing more."""
     with administered(postgres) as office, ExitStack() as stack:
         workspace, home = stack.enter_context(folder()), stack.enter_context(folder())
         other = stack.enter_context(serving(unprivileged(), workspace, home, **office.settings))
-        token = office.create(principal="local:sven")["secret"]
-        session = connect(office, token)
+        made = office.create(principal="local:sven")
+        session = connect(office, made["secret"])
         base = other.url.removesuffix("/mcp")
         command = bash("touch begun; sleep 5; touch late", timeout=60)
         threads = stack.enter_context(ThreadPoolExecutor(1))
-        call = threads.submit(post, office, token, command, session, base)
+        call = threads.submit(post, office, made["secret"], command, session, base)
         felt((workspace / "begun").exists, 10)
         (label,) = [one["label"] for one in whole(office, SESSIONS, principal="local:sven")]
-        assert office.ask("DELETE", f"{SESSIONS}/{label}").status_code == 204
-        felt(lambda: post(office, token, PING, session, base).status_code == 404, ELSEWHERE)
-        assert call.result(ELSEWHERE).json()["error"]["code"] == -32800
+        method, path = {
+            "end": ("DELETE", f"{SESSIONS}/{label}"),
+            "revoke": ("POST", f"{TOKENS}/{made['id']}/revoke"),
+            "disable": ("POST", f"{PRINCIPALS}/local:sven/disable"),
+        }[act]
+        assert office.ask(method, path).is_success
+        answer = call.result(ELSEWHERE + 1)
+        assert answer.json()["error"]["code"] == -32800
+        status = 404 if act == "end" else 401
+        felt(lambda: post(office, made["secret"], PING, session, base).status_code == status, ELSEWHERE)
         time.sleep(5)
         assert not (workspace / "late").exists()
 

@@ -1,11 +1,16 @@
 """Calls in flight: cancelled by id only when that can mean one call."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
+import mcp.flight
+from auth.caller import Caller, Transport
 from auth.changes import Change, Subject
+from auth.ports import StoreAway
 from mcp.flight import Flight, withdrawal
+from mcp.pending import Credential
 
 
 async def forever():
@@ -104,3 +109,43 @@ async def test_the_end_of_the_last_call_of_a_connection_is_told():
     await long
     await asyncio.sleep(0)
     assert told == ["a"]
+
+
+TOKEN = Caller("local:alice", Transport.HTTP, "t")
+
+
+class Judge:
+    """Whether a token still lets its caller in; it may not be able to tell."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+
+    async def __call__(self):
+        answer = self.answers.pop(0)
+        if answer is StoreAway:
+            raise StoreAway("away")
+        return answer
+
+
+@pytest.mark.parametrize(
+    ("caller", "change", "answers", "ends"),
+    [
+        pytest.param(TOKEN, Change(Subject.TOKEN, "t"), [None], True, id="its token was revoked"),
+        pytest.param(TOKEN, Change(Subject.PRINCIPAL, "local:alice"), [None], True, id="its principal was disabled"),
+        pytest.param(TOKEN, None, [None], True, id="anything may have happened"),
+        pytest.param(TOKEN, Change(Subject.TOKEN, "t"), [StoreAway, None], True, id="as soon as that can be told"),
+        pytest.param(TOKEN, Change(Subject.TOKEN, "t"), [TOKEN], False, id="it still counts, as after a rotation"),
+        pytest.param(TOKEN, Change(Subject.TOKEN, "u"), [], False, id="another token"),
+        pytest.param(replace(TOKEN, token=None), Change(Subject.TOKEN, "t"), [], False, id="no token"),
+    ],
+)
+async def test_a_call_ends_with_the_token_that_let_it_in(monkeypatch, caller, change, answers, ends):
+    """Case C10: and not while it cannot be told whether it has ended."""
+    monkeypatch.setattr(mcp.flight, "_AGAIN", 0.01)
+    flight, judge = Flight(), Judge(*answers)
+    call = flight.start("a", 1, forever(), Credential(caller, judge))
+    flight.hear(change)
+    await asyncio.wait([call], timeout=0.5 if ends else 0.1)
+    assert (call.cancelled(), judge.answers) == (ends, [])
+    flight.cancel_all()
+    assert await flight.landed(1)
