@@ -14,7 +14,7 @@ from tests.support.raw_http import BOTH, INITIALIZE
 from tests.support.server import serving
 from tests.support.unprivileged import folder, unprivileged
 
-CALLS, SECONDS, RUNS, WRONG = 20, 3, 4, 5
+CALLS, SECONDS, RUNS, WRONG = 20, 6, 4, 5
 
 
 @pytest.fixture(scope="module")
