@@ -22,6 +22,8 @@ T = TypeVar("T")
 _Call = tuple[RequestId, Credential | None]
 #: Seconds between two looks at a token while the store is away.
 _AGAIN: Final = 1.0
+#: Seconds that a call has to end by itself: one that waits for a person is told why it has to.
+_GRACE: Final = 0.5
 
 #: Characters of a withdrawal that other processes are told of; an id that needs more is nobody's.
 _LONGEST: Final = 512
@@ -119,6 +121,7 @@ async def _judge(task: asyncio.Task[Any], credential: Credential) -> None:
     while not task.done():
         try:
             if await credential.again() is None:
+                await asyncio.sleep(_GRACE)
                 task.cancel()
         except StoreAway:
             await asyncio.sleep(_AGAIN)

@@ -142,6 +142,7 @@ class Judge:
 async def test_a_call_ends_with_the_token_that_let_it_in(monkeypatch, caller, change, answers, ends):
     """Case C10: and not while it cannot be told whether it has ended."""
     monkeypatch.setattr(mcp.flight, "_AGAIN", 0.01)
+    monkeypatch.setattr(mcp.flight, "_GRACE", 0.01)
     flight, judge = Flight(), Judge(*answers)
     call = flight.start("a", 1, forever(), Credential(caller, judge))
     flight.hear(change)
