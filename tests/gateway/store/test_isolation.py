@@ -290,7 +290,7 @@ class Confused:
 )
 async def test_a_store_that_confuses_the_two_is_found_out(noun, method):
     """What the property is worth: each method that takes a principal, on the twins."""
-    run = Run(1000)
+    run = Run(4000)
     world = in_memory(run)
     setattr(world, noun, Confused(getattr(world, noun), method))
     with pytest.raises(Seen):
